@@ -84,11 +84,6 @@ def of_rows(a: Any, b: Any, rows_a: Any, rows_c: Any, shape: Any, out: Any) -> t
 
 def check(a: Any, b: Any, c: Any, given: list[Any], family: str, rows: Any = (None, None)) -> None:
     """Refuse tensors that a family cannot multiply, and what the epilogue cannot take. rows: the indices."""
-    if family == entry.TENSOR_MEMORY and rows != (None, None):
-        raise CuteError(
-            "matmul: rows are named by an index, for which the kernel of tcgen05 has no copies: give a[rows_of_a], and "
-            "use y.index_copy(0, rows_of_c, …)"
-        )
     if family == entry.WARPS and entry.type_name(a) not in warps_plan.OPERANDS:
         raise CuteError(
             f"matmul: a is {entry.described(a)}; mma.sync multiplies {', '.join(warps_plan.OPERANDS)} here, and float8 "

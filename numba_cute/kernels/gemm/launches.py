@@ -423,6 +423,7 @@ def launch_on(
     if not isinstance(cut, Plan):
         (plans, _), target = _BESIDE[type(cut)], entry.target_at(tensors[0])
         c = view(place(*[t.detach() for t in tensors])[2])
+        c = of_product(c, indices[0].shape[0]) if indices else c
         splits = Splits()
         if isinstance(cut, Umma) and cut.splits > 1:
             splits = Splits(umma_plan.scratch_of(c, cut, umma_plan.clusters_here(cut), epilogue))
@@ -431,9 +432,10 @@ def launch_on(
         def made(x: Any, y: Any, z: Any, *others: Any) -> Any:
             own, (a, b, c) = Epilogue.of(form, others[:count]) if form else None, place(x, y, z)
             a, c, of_a, of_c, scratch = named_of(a, c, named, others[count:])
-            of_warps = {"rows_a": of_a, "rows_c": of_c, "share": share}
-            beside = of_warps if isinstance(cut, Warps) else {"scratch": scratch}
-            return plans.arguments(a, b, c, dtype, target, cut, own, c_dtype, **beside)
+            beside = {"share": share} if isinstance(cut, Warps) else {"scratch": scratch}
+            return plans.arguments(
+                a, b, c, dtype, target, cut, own, c_dtype, rows_a=of_a, rows_c=of_c, **beside
+            )  # fmt: skip
 
     else:
         most = clusters_here(cut)

@@ -14,13 +14,14 @@ from numba_cute import CuteError, utils
 from numba_cute.nvgpu import CopyUniversalOp, CtaGroup, cpasync, tcgen05, warp
 from numba_cute.utils import sm100
 
-from . import umma_scaled
+from . import umma_rows, umma_scaled
 from .epilogue import Epilogue, hook
 from .operands import Source, operand, some_clusters, swapped, view
 from .plan import (
     RESULTS,
     TAIL_SPLITS,
     alone_of,
+    check_named,
     check_parts,
     cover,
     fastest,
@@ -120,16 +121,20 @@ class Pieces(NamedTuple):
     stages: int
 
 
-def pieces_of(cut: Umma, width: int, spread: int = 1, vectors: int = 0, chunks: int = 0) -> Pieces:
+def pieces_of(
+    cut: Umma, width: int, spread: int = 1, vectors: int = 0, chunks: int = 0, whole: bool = False
+) -> Pieces:  # fmt: skip
     """Give the pieces of a cut. width, spread, vectors: as of `plan.pieces_of`. chunks: of scale factors, of each
-    operand in a stage. CuteError where shared memory does not hold them."""
+    operand in a stage. whole: whether the vectors of a whole tile lie there, and not those of the slots. CuteError
+    where shared memory does not hold them."""
     own = cut.tile_n // spread
     columns = min(own, 8 * ROW // width)
     stage, count = cut.stage + 2 * 512 * chunks, own // columns
-    slot = TILE_M * columns * width // 8 + 4 * TILE_M * vectors
-    slots = cut.slots or (1 if count % 2 or 2 * slot > SMEM - FEWEST_STAGES * cut.stage else 2)
-    stages = cut.stages or min(MOST_STAGES, (SMEM - slots * slot) // stage)
-    if count % slots or slots * slot + stages * stage > SMEM or stages < 2:
+    read = 4 * TILE_M * vectors
+    slot, memory = TILE_M * columns * width // 8 + read * (not whole), SMEM - read * count * whole
+    slots = cut.slots or (1 if count % 2 or 2 * slot > memory - FEWEST_STAGES * cut.stage else 2)
+    stages = cut.stages or min(MOST_STAGES, (memory - slots * slot) // stage)
+    if count % slots or slots * slot + stages * stage > memory or stages < 2:
         raise CuteError(
             f"gemm: {cut}: {stages} stages of {stage} bytes and {slots} slots of {slot} do not fit: give fewer, or "
             "0 for as many as there is room for"
@@ -168,11 +173,12 @@ def piece_mma(columns: int) -> Any:
 
 def arguments(
     a: Any, b: Any, c: Any, dtype: Any, target: Any, cut: Umma, epilogue: Epilogue | None = None, c_dtype: Any = None,
-    clusters: int | None = None, scales: Scales | None = None, scratch: Any = None,
+    clusters: int | None = None, scales: Scales | None = None, scratch: Any = None, rows_a: Any = None,
+    rows_c: Any = None,
 ) -> tuple[tuple[Any, ...], Any]:  # fmt: skip
     """Give the kernel's arguments and grid for arrays of the host (to simulate or compile) or of the device.
 
-    a, b, c, dtype, epilogue, c_dtype: as of `plan.arguments`. target: the GPU's record. cut: an Umma. clusters: that
+    a, b, c, dtype, epilogue, c_dtype, rows_a, rows_c: as of `plan.arguments`. target: the GPU's record. cut: an Umma. clusters: that
     run at once; by default those that fit on the current device. scales: the operands' scale factors, if they have
     any; what is narrower than a byte lies in bytes. scratch: for splits, two arrays as large as `scratch_of` says, the
     second of zeros.
@@ -185,6 +191,7 @@ def arguments(
     if turned:  # the same, seen from the other side
         a, b, c, like = b, a, swapped(c), None if like is None else swapped(like)
     (tA, a_mode), (tB, b_mode), (tC, c_mode) = operand(a, dtype), operand(b, dtype), operand(c, c_dtype)
+    check_named(cut, (turned, a_mode, c_mode), rows_a, rows_c)
     tile_n, tile_k, ctas, (cluster_m, cluster_n) = cut.tile_n, 8 * ROW // dtype.width, cut.ctas, cut.shape
     sharers_a, sharers_b = cluster_n, cluster_m // ctas
     tiled_mma = umma_scaled.mma_of(scales.kind, ctas, tile_n) if scales else mma_of(dtype, cut, a_mode, b_mode)
@@ -205,9 +212,15 @@ def arguments(
     extent_m, extent_n = whole_m * TILE_M, whole_n * tile_n
     across = extent_n if run is None else (run, 2, cute.Int32(extent_n // (2 * run)))
     tB = tB if run is None else in_halves(tB, half, run)
-    tma_a, mA = loads(tA, dtype, a_matrices.tiles, (TILE_M, tile_k), sharers_a, (extent_m, k), ctas)
+    tma_a, mA = (
+        loads(tA, dtype, a_matrices.tiles, (TILE_M, tile_k), sharers_a, (extent_m, k), ctas) if rows_a is None
+        else (umma_rows.loads(tA, rows_a, m, a_matrices.tiles, tile_k, ctas, sharers_a), None)
+    )  # fmt: skip
     tma_b, mB = loads(tB, dtype, b_matrices.tiles, (tile_n // ctas, tile_k), sharers_b, (across, k), ctas)
-    tma_c, mC = stores(tC, c_dtype, c_piece, piece, (extent_m, extent_n // spread))
+    tma_c, mC = (
+        stores(tC, c_dtype, c_piece, piece, (extent_m, extent_n // spread)) if rows_c is None
+        else (umma_rows.stores(tC, rows_c, m, c_piece, pieces.columns), None)
+    )  # fmt: skip
     tma_d, mD = loads_of_pieces(like, c_dtype, c_piece, piece, (extent_m, extent_n // spread))
     cluster = cute.tiled_divide(cute.make_layout((cluster_m, cluster_n, 1)), (tiled_mma.thr_id.shape,))
     of_scales: tuple[Any, ...] = (None,) * 5
