@@ -22,7 +22,6 @@ from numba_cute.seam import current, traced
 from .dense import at, is_last, put_partial, tiles_of
 from .output import partition
 from .shares import part_of_k, share_of
-from .umma_rows import spoil
 from .umma_parts import (
     ACC_STAGES,
     EPILOGUE_WARPS,
@@ -40,6 +39,7 @@ from .umma_parts import (
     prefetch,
     tensor_memory,
 )  # fmt: skip
+from .umma_rows import spoil
 
 FACTOR_COLUMNS, ALL_COLUMNS = 16, 512  # of tensor memory, for an operand's scale factors in a stage, and in all
 

@@ -2,9 +2,9 @@
 """A grouped GEMM for Blackwell: that of `grouped.py`, with the tiles, the warps and the tensor memory of `umma.py`.
 
 The seventh warp finds the group of each tile, and tells the others. CTAs of a pair find the same ones, and have rows of
-their own: of 256 rows of a group the second has the last 128, which may all be another group's. Rows that an index names TMA
-brings, and takes, four at a time (`umma_rows.py`). What an epilogue reads of a tile the warps that take its sums fetch
-before these are there.
+their own: of 256 rows of a group the second has the last 128, which may all be another group's. Rows that an index
+names TMA brings, and takes, four at a time (`umma_rows.py`). What an epilogue reads of a tile the warps that take its
+sums fetch before these are there.
 """
 
 from __future__ import annotations

@@ -178,10 +178,10 @@ def arguments(
 ) -> tuple[tuple[Any, ...], Any]:  # fmt: skip
     """Give the kernel's arguments and grid for arrays of the host (to simulate or compile) or of the device.
 
-    a, b, c, dtype, epilogue, c_dtype, rows_a, rows_c: as of `plan.arguments`. target: the GPU's record. cut: an Umma. clusters: that
-    run at once; by default those that fit on the current device. scales: the operands' scale factors, if they have
-    any; what is narrower than a byte lies in bytes. scratch: for splits, two arrays as large as `scratch_of` says, the
-    second of zeros.
+    a, b, c, dtype, epilogue, c_dtype, rows_a, rows_c: as of `plan.arguments`; named rows are multiples of 16 bytes.
+    target: the GPU's record. cut: an Umma. clusters: that run at once; by default those that fit on the current device.
+    scales: the operands' scale factors, if they have any; what is narrower than a byte lies in bytes. scratch: for
+    splits, two arrays as large as `scratch_of` says, the second of zeros.
     """
     check(cut, dtype, target)
     c_dtype, like = c_dtype or RESULTS[dtype], epilogue.matrix if epilogue else None

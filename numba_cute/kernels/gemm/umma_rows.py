@@ -105,10 +105,10 @@ def loads(t: Any, named: Named, extent: int, smem: Any, tile_k: int, ctas: int, 
     how many a tile is shared."""
     if shared > 1:
         raise CuteError(
-            f"gemm: A's rows are named by an index, and {shared} CTAs would share what is gathered: give a cluster with 1 CTA along "
-            "N"
+            f"gemm: A's rows are named by an index, and {shared} CTAs would share what is gathered: give a cluster "
+            "with 1 CTA along N"
         )
-    return _fours(cpasync.CopyBulkTensorGather4G2SOp(CtaGroup(ctas)), t, named, extent, smem, tile_k)
+    return _fours(cpasync.CopyBulkTensorGather4G2SOp(cta_group=CtaGroup(ctas)), t, named, extent, smem, tile_k)
 
 
 def stores(t: Any, named: Named, extent: int, smem: Any, columns: int) -> Fours:
