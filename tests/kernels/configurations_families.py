@@ -43,6 +43,7 @@ WARPS = ("sm_80", "sm_86", "sm_89", "sm_120")
 """Targets of which each stands for those with its shared memory and its assembler's code."""
 TENSOR_MEMORY = ("sm_100a", "sm_103a")
 I64 = np.dtype(np.int64)
+FLOAT8 = (cute.Float8E4M3FN, cute.Float8E5M2)
 
 
 def results_of(dtype: Any, epilogue: str) -> list[Any]:
@@ -52,7 +53,7 @@ def results_of(dtype: Any, epilogue: str) -> list[Any]:
 
 def has_gradient(dtype: Any, epilogue: str) -> bool:
     """Whether an epilogue's gradient is one of products of this type."""
-    return "gradient" not in epilogue or dtype not in (cute.Int8, cute.Float8E4M3FN, cute.Float8E5M2)
+    return "gradient" not in epilogue or dtype not in (cute.Int8, *FLOAT8)
 
 
 def epilogue_of(name: str, c: Any, batch: tuple[int, ...] = ()) -> Any:
@@ -125,6 +126,8 @@ def warps_holds(*, target: str, dtype: Any, c_type: Any, a_along: int, b_along: 
     named = rows != "all"
     if named and (order == -2 or ("A" in rows.split() and a_along == -2)):
         return False
+    if dtype in FLOAT8 and not warps_plan.has_float8(cute.target(target)):
+        return False
     along = dtype.width == 16 or (a_along, b_along) == (-1, -1)
     chosen = cut in warps_plan.cuts(cute.target(target), named)
     return c_type in results_of(dtype, epilogue) and along and has_gradient(dtype, epilogue) and chosen
@@ -143,7 +146,7 @@ def warps_launches(*, target: str, dtype: Any, c_type: Any, a_along: int, b_alon
 
 BY_WARPS = Space(
     {
-        "target": WARPS, "dtype": [cute.BFloat16, cute.Float16, cute.TFloat32, cute.Int8], "c_type": C_TYPES,
+        "target": WARPS, "dtype": list(gemm_plan.RESULTS), "c_type": C_TYPES,
         "a_along": [-1, -2], "b_along": [-1, -2], "order": [-1, -2], "odd": [False, True],
         "rows": ["all", *ROWS[:3]], "epilogue": list(ROOMS), "cut": list(warps_plan.CUTS),
     },
@@ -166,17 +169,23 @@ def grouped_by_warps(*, target: str, dtype: Any, b_along: int, odd: bool, rows: 
     a, ends, c = empty((300, k), dtype), empty((2,), I32), empty((300, n), dtype)
     cut = cut._replace(stages=warps_plan.stages_of(cut, cute.target(target)))  # arrays of NumPy's are an sm_80's
     made = grouped_made(dtype, b_along, rows, epilogue, cut, odd)
+    if dtype in FLOAT8:  # of which there are no gradients
+        return [(made.kernel, made.static)]
     outer = grouped_outer.plan(a, c, ends, empty((2, k, n), dtype), cut)
     return [(made.kernel, made.static), (outer.kernel, outer.static)]
 
 
-def grouped_by_warps_holds(*, target: str, rows: str, cut: Any, **_: Any) -> bool:
+def grouped_by_warps_holds(
+    *, target: str, dtype: Any, b_along: int, odd: bool, rows: str, cut: Any, **_: Any
+) -> bool:  # fmt: skip
+    if dtype in FLOAT8 and (b_along == -2 or odd or not warps_plan.has_float8(cute.target(target))):
+        return False
     return cut in warps_plan.cuts(cute.target(target), rows != "all")
 
 
 GROUPED_BY_WARPS = Space(
     {
-        "target": WARPS, "dtype": FLOATS[:2], "b_along": [-1, -2], "odd": [False, True], "rows": ["all", *ROWS[:3]],
+        "target": WARPS, "dtype": [*FLOATS[:2], *FLOAT8], "b_along": [-1, -2], "odd": [False, True], "rows": ["all", *ROWS[:3]],
         "epilogue": GROUPED_EPILOGUES, "cut": list(warps_plan.CUTS),
     },
     grouped_by_warps_holds, grouped_by_warps,
@@ -261,7 +270,7 @@ def grouped_by_tcgen05(*, target: str, dtype: Any, b_along: int, rows: str, epil
 GROUPED_BY_TCGEN05 = Space(
     {
         "target": TENSOR_MEMORY,
-        "dtype": [cute.BFloat16, cute.Float16, cute.Float8E4M3FN, cute.Float8E5M2], "b_along": [-1, -2],
+        "dtype": [*FLOATS[:2], *FLOAT8], "b_along": [-1, -2],
         "rows": ["all", *ROWS[:3]], "epilogue": GROUPED_EPILOGUES,
         "cut": [umma_plan.Umma(n, c) for n in (128, 256) for c in (1, 2)],
     },

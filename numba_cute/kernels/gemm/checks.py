@@ -84,11 +84,13 @@ def of_rows(a: Any, b: Any, rows_a: Any, rows_c: Any, shape: Any, out: Any) -> t
 
 def check(a: Any, b: Any, c: Any, given: list[Any], family: str, rows: Any = (None, None)) -> None:
     """Refuse tensors that a family cannot multiply, and what the epilogue cannot take. rows: the indices."""
-    if family == entry.WARPS and entry.type_name(a) not in warps_plan.OPERANDS:
-        raise CuteError(
-            f"matmul: a is {entry.described(a)}; mma.sync multiplies {', '.join(warps_plan.OPERANDS)} here, and float8 "
-            "not yet: convert it, or use PyTorch's own"
-        )
+    if family == entry.WARPS and entry.type_name(a) in warps_plan.FLOAT8:
+        target = entry.target_at(a)
+        if not warps_plan.has_float8(target):
+            raise CuteError(
+                f"matmul: a is {entry.described(a)}; on {target.name} mma.sync multiplies "
+                f"{', '.join(warps_plan.OPERANDS)}, and float8 from sm_89 on: convert it"
+            )
     for name, x in (("a", a), ("b", b), ("out", c)):
         entry.check_place("matmul", name, x)
     shape = c.shape if rows[1] is None else (rows[1].shape[0], c.shape[1])

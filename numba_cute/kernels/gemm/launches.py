@@ -142,7 +142,7 @@ def matmul(
     given: torch.bfloat16, float16 or float32; by default that of the operands, bfloat16 for float8, int32 for int8
     without an epilogue, and float32 with one. cut: a Plan of wgmma (sm_90a), an Umma of tcgen05
     (sm_100a, sm_103a), or a Warps of mma.sync, which all these GPUs run; by default the one that a model finds fastest
-    for the GPU. Of mma.sync there is no float8 yet, and of int8 nothing by tcgen05 on sm_103a. tune:
+    for the GPU. Float8 there is from sm_89 on, and of int8 nothing by tcgen05 on sm_103a. tune:
     search for the fastest Plan by measuring those that the model finds best, once for such tensors on this GPU: the
     result is kept on disk (docs/testing.md, Autotune), and holds for all later calls of this process, with `tune` or
     without.

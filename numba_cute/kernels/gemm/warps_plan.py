@@ -12,6 +12,7 @@ from numba import cuda
 
 import numba_cute as cute
 from numba_cute import CuteError, utils
+from numba_cute.isa.form.targets import supports
 from numba_cute.nvgpu import cpasync, warp
 
 from .epilogue import Epilogue, hook
@@ -21,6 +22,7 @@ from .plan import RESULTS, is_turned, kernel_extents, smem_layout, sums_of
 from .warps import VECTOR, Copies, multiply
 
 OPERANDS = ("bfloat16", "float16", "float32", "int8")
+FLOAT8 = ("float8_e4m3fn", "float8_e5m2")  # what mma.sync multiplies from sm_89 on
 
 
 class Warps(NamedTuple):
@@ -67,7 +69,14 @@ def mma_op(dtype: Any) -> Any:
         return warp.MmaTF32Op((16, 8, 8))
     if dtype == cute.Int8:
         return warp.MmaI8Op(dtype, dtype, (16, 8, 32))
+    if dtype in (cute.Float8E4M3FN, cute.Float8E5M2):
+        return warp.MmaFP8Op(dtype, cute.Float32, (16, 8, 32))
     raise CuteError(f"gemm: {dtype} is not multiplied by warps here: convert it to bfloat16, float16 or int8")
+
+
+def has_float8(target: Any) -> bool:
+    """Say whether a GPU's mma.sync multiplies float8. target: its record; None of arrays that lie on none."""
+    return target is None or supports(target.name, "sm_89")
 
 
 def stages_of(cut: Warps, target: Any) -> int:
