@@ -185,8 +185,8 @@ def grouped_by_warps_holds(
 
 GROUPED_BY_WARPS = Space(
     {
-        "target": WARPS, "dtype": [*FLOATS[:2], *FLOAT8], "b_along": [-1, -2], "odd": [False, True], "rows": ["all", *ROWS[:3]],
-        "epilogue": GROUPED_EPILOGUES, "cut": list(warps_plan.CUTS),
+        "target": WARPS, "dtype": [*FLOATS[:2], *FLOAT8], "b_along": [-1, -2], "odd": [False, True],
+        "rows": ["all", *ROWS[:3]], "epilogue": GROUPED_EPILOGUES, "cut": list(warps_plan.CUTS),
     },
     grouped_by_warps_holds, grouped_by_warps,
 )  # fmt: skip

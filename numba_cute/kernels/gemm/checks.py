@@ -89,7 +89,8 @@ def check(a: Any, b: Any, c: Any, given: list[Any], family: str, rows: Any = (No
         if not warps_plan.has_float8(target):
             raise CuteError(
                 f"matmul: a is {entry.described(a)}; on {target.name} mma.sync multiplies "
-                f"{', '.join(warps_plan.OPERANDS)}, and float8 from sm_89 on: convert it"
+                f"{', '.join(warps_plan.OPERANDS)}, and float8 on sm_89, sm_120 and sm_121: convert it, or leave out "
+                "a cut that is a Warps"
             )
     for name, x in (("a", a), ("b", b), ("out", c)):
         entry.check_place("matmul", name, x)

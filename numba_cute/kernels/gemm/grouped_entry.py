@@ -167,7 +167,7 @@ def grouped_gemm(
     """Multiply rows that are sorted by group, each group by a matrix of its own: `a[r] @ b[g].T` for the rows r of g,
     on a GPU of sm_80 to sm_89, sm_90a, sm_100a, sm_103a, sm_120 or sm_121.
 
-    a: (rows, K) of bfloat16, float16 or, from sm_89 on, float8. b: (groups, N, K) of the same, contiguous
+    a: (rows, K) of bfloat16, float16 or, but on sm_80 to sm_88, float8. b: (groups, N, K) of the same, contiguous
     along K, or, of 16 bits, along N. ends: (groups,) int32 on the GPU, the row after each group's last one: they do not
     decrease, and the kernel reads them, so that nobody waits. A group may be empty, or of any number of rows. epilogue:
     what becomes of the sums, as of `matmul`, of numbers, `rows(v)` with a value for each row of the product,

@@ -140,9 +140,9 @@ def matmul(
     which counts the product's own rows: each row once. What the result has no row for is left out, and a row of it that
     nothing goes to keeps what `out` holds, or is 0. out: what is written to, of any strides. out_dtype: if out is not
     given: torch.bfloat16, float16 or float32; by default that of the operands, bfloat16 for float8, int32 for int8
-    without an epilogue, and float32 with one. cut: a Plan of wgmma (sm_90a), an Umma of tcgen05
-    (sm_100a, sm_103a), or a Warps of mma.sync, which all these GPUs run; by default the one that a model finds fastest
-    for the GPU. Float8 there is from sm_89 on, and of int8 nothing by tcgen05 on sm_103a. tune:
+    without an epilogue, and float32 with one. cut: a Plan of wgmma (sm_90a), an Umma of tcgen05 (sm_100a, sm_103a), or
+    a Warps of mma.sync, which all these GPUs run; by default the one that a model finds fastest for the GPU. By
+    mma.sync float8 is multiplied on sm_89, sm_120 and sm_121 alone; by tcgen05 there is no int8 on sm_103a. tune:
     search for the fastest Plan by measuring those that the model finds best, once for such tensors on this GPU: the
     result is kept on disk (docs/testing.md, Autotune), and holds for all later calls of this process, with `tune` or
     without.

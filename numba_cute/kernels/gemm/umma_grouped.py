@@ -19,7 +19,7 @@ from numba_cute import arch, pipeline, utils
 from numba_cute.nvgpu import cpasync, tcgen05
 
 from .. import entry
-from . import umma_plan, umma_rows
+from . import umma_plan
 from .epilogue import Epilogue, hook
 from .groups import GroupedTiles, hear, ragged_rows, tell
 from .indexed import named_of
@@ -42,7 +42,7 @@ from .umma_parts import (
     prefetch,
     tensor_memory,
 )  # fmt: skip
-from .umma_rows import spoil
+from .umma_rows import Chosen, spoil
 
 PLACES = 2
 TALL = 512  # rows of a group from which on pairs are thought better: fewer leave much of 256 empty
@@ -233,7 +233,7 @@ def arguments_of(
     tA, tC, c_piece = tensor_of(a, 1), tensor_of(c, 1), smem_layout(c_dtype, 1, *piece)
     tma_a, mA = (
         load_atom(tA, a_matrices.tiles, a_tile, 1, ctas) if of_a is None
-        else (umma_rows.loads(tA, of_a, m, a_matrices.tiles, tile_k, ctas), None)
+        else Chosen(tA, of_a, m).loads(dtype, a_matrices.tiles, a_tile, 1, together=ctas)
     )  # fmt: skip
     if run is None:
         tma_b, mB = load_atom(tB, b_matrices.tiles, b_tile, 1, ctas)
@@ -243,7 +243,7 @@ def arguments_of(
         tma_b, mB = loads(halves, dtype, b_matrices.tiles, b_tile, 1, (across, b.shape[2]), ctas)
     tma_c, mC = (
         cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileS2GOp(), ragged_rows(tC, TILE_M), c_piece, piece)
-        if of_c is None else (umma_rows.stores(tC, of_c, m, c_piece, pieces.columns), None)
+        if of_c is None else Chosen(tC, of_c, m).stores(c_dtype, c_piece, piece)
     )  # fmt: skip
     return (
         dtype, sums_of(dtype), c_dtype, tma_a, mA, tma_b, mB, tma_c, mC, ends, cute.Int32(columns), tiled_mma,

@@ -14,7 +14,7 @@ from numba_cute import CuteError, utils
 from numba_cute.nvgpu import CopyUniversalOp, CtaGroup, cpasync, tcgen05, warp
 from numba_cute.utils import sm100
 
-from . import umma_rows, umma_scaled
+from . import umma_scaled
 from .epilogue import Epilogue, hook
 from .operands import Source, operand, some_clusters, swapped, view
 from .plan import (
@@ -40,6 +40,7 @@ from .plan import (
 from .shares import Shares
 from .umma import multiply
 from .umma_parts import ROW, THREADS, TILE_M, Matrices
+from .umma_rows import Chosen
 from .umma_scaled import Scales
 
 SMEM = cute.target("sm_100a").smem_per_block - 2048  # bytes for stages, slots and vectors; barriers have the rest
@@ -192,6 +193,7 @@ def arguments(
         a, b, c, like = b, a, swapped(c), None if like is None else swapped(like)
     (tA, a_mode), (tB, b_mode), (tC, c_mode) = operand(a, dtype), operand(b, dtype), operand(c, c_dtype)
     check_named(cut, (turned, a_mode, c_mode), rows_a, rows_c)
+    tA, tC = (x if r is None else Chosen(x, r, a.shape[-2]) for x, r in ((tA, rows_a), (tC, rows_c)))
     tile_n, tile_k, ctas, (cluster_m, cluster_n) = cut.tile_n, 8 * ROW // dtype.width, cut.ctas, cut.shape
     sharers_a, sharers_b = cluster_n, cluster_m // ctas
     tiled_mma = umma_scaled.mma_of(scales.kind, ctas, tile_n) if scales else mma_of(dtype, cut, a_mode, b_mode)
@@ -212,31 +214,22 @@ def arguments(
     extent_m, extent_n = whole_m * TILE_M, whole_n * tile_n
     across = extent_n if run is None else (run, 2, cute.Int32(extent_n // (2 * run)))
     tB = tB if run is None else in_halves(tB, half, run)
-    tma_a, mA = (
-        loads(tA, dtype, a_matrices.tiles, (TILE_M, tile_k), sharers_a, (extent_m, k), ctas) if rows_a is None
-        else (umma_rows.loads(tA, rows_a, m, a_matrices.tiles, tile_k, ctas, sharers_a), None)
-    )  # fmt: skip
+    tma_a, mA = loads(tA, dtype, a_matrices.tiles, (TILE_M, tile_k), sharers_a, (extent_m, k), ctas)
     tma_b, mB = loads(tB, dtype, b_matrices.tiles, (tile_n // ctas, tile_k), sharers_b, (across, k), ctas)
-    tma_c, mC = (
-        stores(tC, c_dtype, c_piece, piece, (extent_m, extent_n // spread)) if rows_c is None
-        else (umma_rows.stores(tC, rows_c, m, c_piece, pieces.columns), None)
-    )  # fmt: skip
+    tma_c, mC = stores(tC, c_dtype, c_piece, piece, (extent_m, extent_n // spread))
     tma_d, mD = loads_of_pieces(like, c_dtype, c_piece, piece, (extent_m, extent_n // spread))
     cluster = cute.tiled_divide(cute.make_layout((cluster_m, cluster_n, 1)), (tiled_mma.thr_id.shape,))
-    of_scales: tuple[Any, ...] = (None,) * 5
-    if scales:
-        of_a, of_b = (umma_scaled.loads(x, scales.kind, r, k, ctas) for x, r in ((scales.a, m), (scales.b, n)))
-        of_scales = umma_scaled.factors_of(scales.kind, tiled_mma, ctas, tile_n, pieces.stages), *of_a, *of_b
+    of_scales = umma_scaled.given(scales, tiled_mma, ctas, tile_n, pieces.stages, (m, n, k))
     made = hook(epilogue, int(c.shape[-2]), int(c.shape[-1]), turned, run, batches)
     check_parts(cut, cut.splits, k, dtype)
     schedule, shared, grid = order_of(cut, (tiles_m, tiles_n, batches), clusters)
-    partials, tickets = None, None
+    of_splits = (None, None)
     if cut.splits > 1:
-        partials, tickets = memory_of(scratch, shared, 128, tile_n // 4, cut.splits, dtype)
+        of_splits = memory_of(scratch, shared, 128, tile_n // 4, cut.splits, dtype)
     return (
         dtype, sums_of(dtype), c_dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, piece_mma(pieces.columns), load,
         store_atom(c_dtype, c_mode, pieces.columns), a_matrices, b_matrices, c_layout, cluster, schedule, made,
-        tma_d, mD, *of_scales, partials, tickets,
+        tma_d, mD, *of_scales, *of_splits,
     ), grid  # fmt: skip
 
 

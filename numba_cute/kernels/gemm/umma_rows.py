@@ -17,6 +17,7 @@ from numba_cute.seam import CuteError, current, static, traced
 from numba_cute.tilelang.cpasync import tma_load, tma_store
 
 from .indexed import NONE, Named, by_index
+from .operands import Source
 
 FOUR = 4  # rows that one copy has
 HALVES, APART = 2, 8  # of a thread's rows of a tile; between the two of a half
@@ -99,26 +100,30 @@ def atom_of(tma: Any) -> Any:
 # ---------------------------------------------------------------- on the host
 
 
-def loads(t: Any, named: Named, extent: int, smem: Any, tile_k: int, ctas: int, shared: int = 1) -> Fours:
-    """Make what brings A's rows. t: A, of `operand`, of the product's rows. named: whose they are. extent: how many the
-    product has. smem: as A lies in shared memory. tile_k: columns of a tile. ctas: that multiply together. shared: by
-    how many a tile is shared."""
-    if shared > 1:
-        raise CuteError(
-            f"gemm: A's rows are named by an index, and {shared} CTAs would share what is gathered: give a cluster "
-            "with 1 CTA along N"
-        )
-    return _fours(cpasync.CopyBulkTensorGather4G2SOp(cta_group=CtaGroup(ctas)), t, named, extent, smem, tile_k)
+class Chosen(Source):
+    """Rows of A, or of C, that an index names. tensor: the matrix, of `operand`, of the product's rows. named: whose
+    they are. extent: how many the product has."""
 
+    def __init__(self, tensor: Any, named: Named, extent: int) -> None:
+        self.tensor, self.named, self.extent = tensor, named, extent
 
-def stores(t: Any, named: Named, extent: int, smem: Any, columns: int) -> Fours:
-    """Make what takes rows to C. columns: of a piece. The others: as of `loads`, of C."""
-    return _fours(cpasync.CopyBulkTensorScatter4S2GOp(), t, named, extent, smem, columns)
+    def loads(
+        self, dtype: Any, smem: Any, tile: tuple[int, int], ctas: int, rows: Any = None, together: int = 1
+    ) -> tuple[Fours, None]:
+        """Make what brings A's rows, which needs no coordinates."""
+        if ctas > 1:
+            raise CuteError(
+                f"gemm: A's rows are named by an index, and {ctas} CTAs would share what is gathered: give a cluster "
+                "with 1 CTA along N"
+            )
+        return self._fours(cpasync.CopyBulkTensorGather4G2SOp(cta_group=CtaGroup(together)), smem, tile), None
 
+    def stores(self, dtype: Any, smem: Any, tile: tuple[int, int], extents: Any = None) -> tuple[Fours, None]:
+        """Make what takes rows to C, which needs no coordinates."""
+        return self._fours(cpasync.CopyBulkTensorScatter4S2GOp(), smem, tile), None
 
-def _fours(op: Any, t: Any, named: Named, extent: int, smem: Any, columns: int) -> Fours:
-    if named.rows == 1:  # no other is as far from it
-        named = named._replace(step=128)
-    rows = by_index(t, named, extent)
-    four = cute.make_composed_layout(smem.inner, 0, cute.make_ordered_layout((FOUR, columns), (1, 0)))
-    return Fours(cpasync.make_gather4_tma_atom(op, rows.matrix, four)[0], rows)
+    def _fours(self, op: Any, smem: Any, tile: tuple[int, int]) -> Fours:
+        named = self.named._replace(step=128) if self.named.rows == 1 else self.named  # no other is as far from it
+        rows = by_index(self.tensor, named, self.extent)
+        four = cute.make_composed_layout(smem.inner, 0, cute.make_ordered_layout((FOUR, tile[1]), (1, 0)))
+        return Fours(cpasync.make_gather4_tma_atom(op, rows.matrix, four)[0], rows)

@@ -150,6 +150,6 @@ def check_kind(what: str, a: Any) -> None:
     target = entry.target_at(a)
     if entry.type_name(a) in FLOAT8 and not has_float8(target):
         raise CuteError(
-            f"{what}: a is {entry.described(a)}; on {target.name} it multiplies bfloat16 and float16, and float8 from "
-            "sm_89 on: convert it"
+            f"{what}: a is {entry.described(a)}; on {target.name} mma.sync multiplies bfloat16 and float16, and float8 "
+            "on sm_89, sm_120 and sm_121: convert it, or leave out a cut that is a Warps"
         )

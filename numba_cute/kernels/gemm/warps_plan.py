@@ -15,6 +15,7 @@ from numba_cute import CuteError, utils
 from numba_cute.isa.form.targets import supports
 from numba_cute.nvgpu import cpasync, warp
 
+from .. import entry
 from .epilogue import Epilogue, hook
 from .indexed import by_index
 from .operands import Source, operand, swapped, view
@@ -22,7 +23,7 @@ from .plan import RESULTS, is_turned, kernel_extents, smem_layout, sums_of
 from .warps import VECTOR, Copies, multiply
 
 OPERANDS = ("bfloat16", "float16", "float32", "int8")
-FLOAT8 = ("float8_e4m3fn", "float8_e5m2")  # what mma.sync multiplies from sm_89 on
+FLOAT8 = ("float8_e4m3fn", "float8_e5m2")  # what mma.sync multiplies on sm_89, sm_120 and sm_121
 
 
 class Warps(NamedTuple):
@@ -75,8 +76,9 @@ def mma_op(dtype: Any) -> Any:
 
 
 def has_float8(target: Any) -> bool:
-    """Say whether a GPU's mma.sync multiplies float8. target: its record; None of arrays that lie on none."""
-    return target is None or supports(target.name, "sm_89")
+    """Say whether a GPU's tensor cores are a warp's for float8 too: Hopper's and Blackwell's mma.sync converts it to
+    float16. target: its record; None of arrays that lie on none."""
+    return target is None or (entry.family_of(target) == entry.WARPS and supports(target.name, "sm_89"))
 
 
 def stages_of(cut: Warps, target: Any) -> int:

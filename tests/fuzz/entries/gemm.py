@@ -162,6 +162,11 @@ def index_of(d: Draw, name: str, count: int, rows: int, once: bool) -> torch.Ten
     return d.note(name, index)
 
 
+def there(index: torch.Tensor, count: int) -> torch.Tensor:
+    """Which of some numbers are of one of so many rows."""
+    return (index >= 0) & (index < count)
+
+
 def matmul_rows(d: Draw) -> None:
     """Rows of A and of the result that an index names, perhaps with an epilogue; with gradients where all are rows."""
     kind = d.option(torch.bfloat16, torch.float16, torch.float32, F8)
@@ -189,7 +194,6 @@ def matmul_rows(d: Draw) -> None:
         return z + given[0].to(z.dtype) if given else z
 
     made = entry(a, b, *vectors)
-    there = lambda index, count: (index >= 0) & (index < count)  # noqa: E731
     x = a.double() if index_a is None else a.double()[index_a.long().clamp(0, rows - 1)]
     x = x if index_a is None else torch.where(there(index_a, rows)[:, None], x, torch.nan)
     want = steps(x @ b.double(), *vectors)
@@ -282,7 +286,6 @@ def grouped_rows(d: Draw) -> None:
             step = gemm.scale(by, "rows") if step is None else step | gemm.scale(by, "rows")
         return kernels.grouped_gemm(a, b, ends, epilogue=step, out=out, **names)
 
-    there = lambda index, count: (index >= 0) & (index < count)  # noqa: E731
     last = int(ends[-1])
     kept = torch.arange(m) < last if index_c is None else there(index_c, goal if out is not None else m)
     kept &= torch.arange(m) < last

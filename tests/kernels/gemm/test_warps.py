@@ -222,7 +222,7 @@ def test_what_this_family_has_not_is_refused_by_name(on):
 
     a, b = torch.zeros(8, 16, dtype=torch.bfloat16), torch.zeros(16, 8, dtype=torch.bfloat16)
     refused = {
-        "on sm_86 mma.sync multiplies .* and float8 from sm_89 on": lambda: matmul(
+        "on sm_86 mma.sync multiplies .* and float8 on sm_89, sm_120 and sm_121": lambda: matmul(
             a.to(torch.float8_e4m3fn), b.mT.contiguous().to(torch.float8_e4m3fn).mT
         ),
         "of wgmma, which sm_86 has not": lambda: matmul(a, b, cut=Plan()),
