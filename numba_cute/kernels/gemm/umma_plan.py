@@ -130,6 +130,8 @@ def pieces_of(
     where shared memory does not hold them."""
     own = cut.tile_n // spread
     columns = min(own, 8 * ROW // width)
+    if spread == 2 and cut.splits > 1:  # of wider ones the sums of both halves, and those that are added, spilt
+        columns //= 2
     stage, count = cut.stage + 2 * 512 * chunks, own // columns
     read = 4 * TILE_M * vectors
     slot, memory = TILE_M * columns * width // 8 + read * (not whole), SMEM - read * count * whole
