@@ -173,6 +173,12 @@ def _coordinates(crd: Any, what: str) -> tuple[Any, ...]:
     return tuple(Int32(c) for c in crd)
 
 
+def _mode(tma_desc: Any, at: tuple[Any, ...]) -> dict[str, Any]:
+    """How coordinates name what is copied: a box, or, with an atom of `make_gather4_tma_atom`, four rows."""
+    mode = tma_desc.op.mode if isinstance(tma_desc, CopyAtom) else "tile"  # type: ignore[attr-defined]
+    return {"rank": len(at) if mode == "tile" else 2, "mode": mode}
+
+
 @traced
 def tma_load(
     tma_desc: Any, mbar: Any, smem_ptr: Any, crd: Any, use_2cta: bool = False, im2col_offsets: Any = None
@@ -180,7 +186,8 @@ def tma_load(
     """Load the box at coordinates `crd` (innermost first) to `smem_ptr`, then complete its bytes on `mbar`, which
     expects them. One thread.
 
-    tma_desc: the tensor map, as for the module. use_2cta: `mbar` may be in the other block of the pair (sm_100).
+    tma_desc: the tensor map, as for the module; of an atom of `make_gather4_tma_atom`, `crd` is the first column and
+    four rows. use_2cta: `mbar` may be in the other block of the pair (sm_100).
     im2col_offsets: of a tensor map of im2col mode. `tma_load(smem_ptr, gmem_ptr, mbar, nbytes)` copies consecutive
     bytes without a tensor map. PTX cp.async.bulk.tensor, cp.async.bulk, sm_90.
     """
@@ -196,14 +203,15 @@ def tma_load(
     }  # fmt: skip
     if im2col_offsets is not None:
         operands["offsets"] = tuple(Uint16(x) for x in im2col_offsets)
-    mode = "tile" if im2col_offsets is None else "im2col"
-    isa.cp_async_bulk_tensor_g2s(**operands, rank=len(at), mode=mode, pair=bool(use_2cta))
+    how = _mode(tma_desc, at) if im2col_offsets is None else {"rank": len(at), "mode": "im2col"}
+    isa.cp_async_bulk_tensor_g2s(**operands, **how, pair=bool(use_2cta))
 
 
 @traced
 def tma_store(tma_desc: Any, smem_ptr: Any, crd: Any) -> None:
-    """Store `smem_ptr` to the box at coordinates `crd` (innermost first) of the tensor map `tma_desc`. One thread,
-    after the writers' `fence_proxy_async` and a barrier; `tma_store_arrive` follows.
+    """Store `smem_ptr` to the box at coordinates `crd` (innermost first) of the tensor map `tma_desc`, or to the four
+    rows of an atom of `make_gather4_tma_atom`, as of `tma_load`. One thread, after the writers' `fence_proxy_async` and
+    a barrier; `tma_store_arrive` follows.
 
     `tma_store(gmem_ptr, smem_ptr, nbytes)` copies consecutive bytes without a tensor map. PTX cp.async.bulk.tensor,
     cp.async.bulk, sm_90.
@@ -216,7 +224,7 @@ def tma_store(tma_desc: Any, smem_ptr: Any, crd: Any) -> None:
         return
     at = _coordinates(crd, what)
     source = _shared(smem_ptr, what, tma_desc)
-    isa.cp_async_bulk_tensor_s2g(map=_tensor_map(tma_desc, what), at=at, src=source, rank=len(at))
+    isa.cp_async_bulk_tensor_s2g(map=_tensor_map(tma_desc, what), at=at, src=source, **_mode(tma_desc, at))
 
 
 @traced

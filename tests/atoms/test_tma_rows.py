@@ -8,7 +8,7 @@ import pytest
 from numba import cuda
 
 import numba_cute as cute
-from numba_cute import arch, utils
+from numba_cute import arch, tilelang, utils
 from numba_cute.nvgpu import cpasync
 from numba_cute.runtime import from_dlpack, make_fake_tensor
 from numba_cute.seam import CuteError
@@ -108,6 +108,47 @@ def test_rows_are_multicast(run, rng):
 
     args = [*both(MULTICAST, src, dst, four_rows(64, 3)), np.stack([where, to])]
     run(gathered(cute.Float16, 64, 3, 2), 2, 32, args, inouts=[dst], check=check, cluster=2, arch="sm_100a")
+
+
+@cuda.jit
+def by_lanes(load, store, rows):
+    """Each lane has four rows of its own."""
+    smem = utils.SmemAllocator()
+    s = smem.allocate_tensor(cute.Float16, SPREAD.outer, 1024, SPREAD.inner, "s")
+    bar = smem.allocate_array(cute.Int64, 1, name="bar")
+    lane, _, _ = arch.thread_idx()
+    if lane == 0:
+        arch.mbarrier_init(bar, 1)
+        arch.mbarrier_init_fence()
+        arch.mbarrier_arrive_and_expect_tx(bar, 128 * 64 * 2)
+    arch.sync_warp()
+    index, i = rows[0], 4 * lane
+    tilelang.cpasync.tma_load(load, bar, s.iterator + i * 64, (64, index[i], index[i + 1], index[i + 2], index[i + 3]))
+    arch.mbarrier_wait(bar, 0)
+    index = rows[1]
+    tilelang.cpasync.tma_store(store, s.iterator + i * 64, (0, index[i], index[i + 1], index[i + 2], index[i + 3]))
+    tilelang.cpasync.tma_store_arrive()
+    tilelang.cpasync.tma_store_wait(0)
+
+
+SPREAD = cute.make_composed_layout(cute.make_swizzle(3, 4, 3), 0, cute.make_ordered_layout((128, 64), (1, 0)))
+
+
+def test_each_lane_copies_rows_of_its_own(run, rng):
+    src, dst = aligned((40, 128), np.float16), aligned((150, 64), np.float16)
+    start, where, to = dst.copy(), rng.integers(-1, 41, 128), rng.permutation(152)[:128]
+
+    def check():
+        want = start.copy()
+        for i, j in zip(where, to):
+            if j < 150:
+                want[j] = src[i, 64:] if 0 <= i < 40 else 0
+        np.testing.assert_array_equal(dst, want)
+        dst[...] = start
+
+    made = both(GATHER, src, dst, four_rows(64, 3))
+    args = [made[0], made[2], np.stack([where, to]).astype(np.int32)]
+    run(by_lanes, 1, 32, args, inouts=[dst], check=check, arch="sm_100a")
 
 
 def fake(shape=(40, 128), stride=(128, 1)):

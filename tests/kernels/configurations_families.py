@@ -24,13 +24,26 @@ from numba_cute.kernels.gemm import grouped, grouped_outer, plan as gemm_plan, u
 from numba_cute.kernels.gemm.indexed import Named, of_product
 
 from .configurations_attention import BLOCKS, BLOCKS_OF_GRADIENTS, HEADS, LENGTHS, lists_of, some
-from .configurations_gemm import C_TYPES, CLUSTERS, F32, FLOATS, I32, ROOMS, axes_of, empty, epilogues
+from .configurations_gemm import (
+    C_TYPES,
+    CLUSTERS,
+    F32,
+    FLOATS,
+    GROUPED_EPILOGUES,
+    I32,
+    ROOMS,
+    axes_of,
+    empty,
+    epilogues,
+    grouped_epilogues,
+)
 from .covering import Space
 
 WARPS = ("sm_80", "sm_86", "sm_89", "sm_120")
 """Targets of which each stands for those with its shared memory and its assembler's code."""
 TENSOR_MEMORY = ("sm_100a", "sm_103a")
 I64 = np.dtype(np.int64)
+FLOAT8 = (cute.Float8E4M3FN, cute.Float8E5M2)
 
 
 def results_of(dtype: Any, epilogue: str) -> list[Any]:
@@ -40,7 +53,7 @@ def results_of(dtype: Any, epilogue: str) -> list[Any]:
 
 def has_gradient(dtype: Any, epilogue: str) -> bool:
     """Whether an epilogue's gradient is one of products of this type."""
-    return "gradient" not in epilogue or dtype not in (cute.Int8, cute.Float8E4M3FN, cute.Float8E5M2)
+    return "gradient" not in epilogue or dtype not in (cute.Int8, *FLOAT8)
 
 
 def epilogue_of(name: str, c: Any, batch: tuple[int, ...] = ()) -> Any:
@@ -113,6 +126,8 @@ def warps_holds(*, target: str, dtype: Any, c_type: Any, a_along: int, b_along: 
     named = rows != "all"
     if named and (order == -2 or ("A" in rows.split() and a_along == -2)):
         return False
+    if dtype in FLOAT8 and not warps_plan.has_float8(cute.target(target)):
+        return False
     along = dtype.width == 16 or (a_along, b_along) == (-1, -1)
     chosen = cut in warps_plan.cuts(cute.target(target), named)
     return c_type in results_of(dtype, epilogue) and along and has_gradient(dtype, epilogue) and chosen
@@ -131,7 +146,7 @@ def warps_launches(*, target: str, dtype: Any, c_type: Any, a_along: int, b_alon
 
 BY_WARPS = Space(
     {
-        "target": WARPS, "dtype": [cute.BFloat16, cute.Float16, cute.TFloat32, cute.Int8], "c_type": C_TYPES,
+        "target": WARPS, "dtype": list(gemm_plan.RESULTS), "c_type": C_TYPES,
         "a_along": [-1, -2], "b_along": [-1, -2], "order": [-1, -2], "odd": [False, True],
         "rows": ["all", *ROWS[:3]], "epilogue": list(ROOMS), "cut": list(warps_plan.CUTS),
     },
@@ -139,19 +154,41 @@ BY_WARPS = Space(
 )  # fmt: skip
 
 
-def grouped_by_warps(*, target: str, dtype: Any, b_along: int, odd: bool, cut: Any) -> Any:
+def grouped_made(dtype: Any, b_along: int, rows: str, epilogue: str, cut: Any, odd: bool = False) -> Any:
+    """The launch of a grouped product. rows: whose an index names. epilogue: of `GROUPED_EPILOGUES`."""
+    m, n, k, groups = 300, 512 - 8 * odd, 512 - 8 * odd, 2
+    steps = {"none": None, **grouped_epilogues(m, n, groups)}[epilogue]
+    b = empty((groups, n * (steps.spread if steps else 1), k), dtype, b_along)
+    a, c = empty((m, k), dtype), empty((m, n), dtype if dtype.width == 16 else cute.BFloat16)
+    index = [empty((m,), I64) if name in rows.split() else None for name in ("A", "C")]
+    return grouped.plan(a, b, empty((groups,), I32), c, cut=cut, epilogue=steps, rows=index)
+
+
+def grouped_by_warps(*, target: str, dtype: Any, b_along: int, odd: bool, rows: str, epilogue: str, cut: Any) -> Any:
     n, k = 512 - 8 * odd, 512 - 8 * odd
-    a, b, ends, c = empty((300, k), dtype), empty((2, n, k), dtype, b_along), empty((2,), I32), empty((300, n), dtype)
+    a, ends, c = empty((300, k), dtype), empty((2,), I32), empty((300, n), dtype)
     cut = cut._replace(stages=warps_plan.stages_of(cut, cute.target(target)))  # arrays of NumPy's are an sm_80's
-    made, outer = grouped.plan(a, b, ends, c, cut=cut), grouped_outer.plan(a, c, ends, empty((2, k, n), dtype), cut)
+    made = grouped_made(dtype, b_along, rows, epilogue, cut, odd)
+    if dtype in FLOAT8:  # of which there are no gradients
+        return [(made.kernel, made.static)]
+    outer = grouped_outer.plan(a, c, ends, empty((2, k, n), dtype), cut)
     return [(made.kernel, made.static), (outer.kernel, outer.static)]
+
+
+def grouped_by_warps_holds(
+    *, target: str, dtype: Any, b_along: int, odd: bool, rows: str, cut: Any, **_: Any
+) -> bool:  # fmt: skip
+    if dtype in FLOAT8 and (b_along == -2 or odd or not warps_plan.has_float8(cute.target(target))):
+        return False
+    return cut in warps_plan.cuts(cute.target(target), rows != "all")
 
 
 GROUPED_BY_WARPS = Space(
     {
-        "target": WARPS, "dtype": FLOATS[:2], "b_along": [-1, -2], "odd": [False, True], "cut": list(warps_plan.CUTS),
+        "target": WARPS, "dtype": [*FLOATS[:2], *FLOAT8], "b_along": [-1, -2], "odd": [False, True],
+        "rows": ["all", *ROWS[:3]], "epilogue": GROUPED_EPILOGUES, "cut": list(warps_plan.CUTS),
     },
-    lambda *, target, cut, **_: cut in warps_plan.cuts(cute.target(target)), grouped_by_warps,
+    grouped_by_warps_holds, grouped_by_warps,
 )  # fmt: skip
 
 CONVOLUTIONS = ("convolution", "transposed", "filters")
@@ -190,45 +227,51 @@ CONV_BY_WARPS = Space(
 # ---------------------------------------------------------------- products by tcgen05
 
 
-def umma_holds(*, target: str, dtype: Any, c_type: Any, a_along: int, b_along: int, epilogue: str, cut: Any,
-               **_: Any) -> bool:  # fmt: skip
-    if dtype == cute.Int8 and target != "sm_100a":
+def umma_holds(*, target: str, dtype: Any, c_type: Any, a_along: int, b_along: int, order: int, rows: str,
+               epilogue: str, **_: Any) -> bool:  # fmt: skip
+    named = rows.split() if rows != "all" else []
+    if dtype == cute.Int8 and (target != "sm_100a" or "A" in named):
+        return False
+    if named and (order == -2 or ("A" in named and a_along == -2)):
         return False
     along = dtype.width == 16 or (a_along, b_along) == (-1, -1)
     return c_type in results_of(dtype, epilogue) and along and has_gradient(dtype, epilogue)
 
 
-def umma_launches(*, target: str, dtype: Any, c_type: Any, a_along: int, b_along: int, order: int, epilogue: str,
-                  cut: Any) -> Any:  # fmt: skip
-    m, n, k = 512, 512, 2048
+def umma_launches(*, target: str, dtype: Any, c_type: Any, a_along: int, b_along: int, order: int, rows: str,
+                  epilogue: str, splits: tuple[int, bool], cut: Any) -> Any:  # fmt: skip
+    m, n, k, cut = 512, 512, 2048, cut._replace(splits=splits[0], tail=splits[1])
     a, b = empty((m, k), dtype, a_along), empty((n * ROOMS[epilogue][0], k), dtype, b_along)
     c = empty((m, n), c_type, order)
-    steps = epilogue_of(epilogue, c)
-    args, _ = umma_plan.arguments(a, b, c, dtype, cute.target(target), cut, steps, c_type, clusters=CLUSTERS)
+    steps, named = epilogue_of(epilogue, c), [None, None] if rows == "all" else named_of(rows, a, c)
+    counts = umma_plan.scratch_of(c, cut, CLUSTERS, steps)
+    memory = (empty(counts[:1], F32), empty(counts[1:], I32)) if cut.splits > 1 else None
+    args, _ = umma_plan.arguments(
+        a, b, c, dtype, cute.target(target), cut, steps, c_type, CLUSTERS, None, memory, *named
+    )  # fmt: skip
     return [(umma_plan.kernel_of(cut), args)]
 
 
 BY_TCGEN05 = Space(
     {
         "target": TENSOR_MEMORY, "dtype": list(gemm_plan.RESULTS), "c_type": C_TYPES, "a_along": [-1, -2],
-        "b_along": [-1, -2], "order": [-1, -2], "epilogue": list(ROOMS), "cut": list(umma_plan.CUTS),
+        "b_along": [-1, -2], "order": [-1, -2], "rows": ["all", *ROWS[:3]], "epilogue": list(ROOMS),
+        "splits": [(1, False), (2, False), (2, True)], "cut": list(umma_plan.CUTS),
     },
     umma_holds, umma_launches,
 )  # fmt: skip
 
 
-def grouped_by_tcgen05(*, target: str, dtype: Any, b_along: int, cut: Any) -> Any:
-    a, b = empty((300, 512), dtype), empty((2, 512, 512), dtype, b_along)
-    made = grouped.plan(
-        a, b, empty((2,), I32), empty((300, 512), dtype if dtype.width == 16 else cute.BFloat16), cut=cut
-    )
+def grouped_by_tcgen05(*, target: str, dtype: Any, b_along: int, rows: str, epilogue: str, cut: Any) -> Any:
+    made = grouped_made(dtype, b_along, rows, epilogue, cut)
     return [(made.kernel, made.static)]
 
 
 GROUPED_BY_TCGEN05 = Space(
     {
         "target": TENSOR_MEMORY,
-        "dtype": [cute.BFloat16, cute.Float16, cute.Float8E4M3FN, cute.Float8E5M2], "b_along": [-1, -2],
+        "dtype": [*FLOATS[:2], *FLOAT8], "b_along": [-1, -2],
+        "rows": ["all", *ROWS[:3]], "epilogue": GROUPED_EPILOGUES,
         "cut": [umma_plan.Umma(n, c) for n in (128, 256) for c in (1, 2)],
     },
     lambda *, dtype, b_along, **_: b_along == -1 or dtype.width == 16, grouped_by_tcgen05,

@@ -135,6 +135,30 @@ MATMUL = Space(
 # ---------------------------------------------------------------- other products
 
 
+def grouped_epilogues(m: int, n: int, groups: int) -> dict[str, Any]:
+    """By name, epilogues of every kind that `grouped_gemm` takes, for C (m, n), and what its gradients take."""
+    f = lambda *shape: np.zeros(shape, F32)  # noqa: E731
+    first = {"gelu": gemm.bias(f(groups, n)) | gemm.gelu("none"), "swiglu": gemm.bias(f(groups, 2 * n)) | gemm.swiglu()}
+    rows = gemm.scale(f(m), "rows")
+    made = {
+        "bias": gemm.bias(f(n)), "scale": rows, "gelu": gemm.gelu("none"), "swiglu": gemm.swiglu(),
+        "geglu": gemm.geglu(), "all": rows | first["gelu"] | gemm.scale(f(1)) | rows,
+        "swiglu and more": gemm.scale(0.5) | first["swiglu"] | gemm.bias(f(groups, n)) | rows,
+    }  # fmt: skip
+    for name, ends in (("gelu", [gradients.SUM, 0]), ("swiglu", [(gradients.SUM, 0), (0, 1)])):
+        whole = first[name] | rows
+        steps, read = gradients.followed(whole.form, (0,), True)
+        for end in ends:
+            what = "the sums" if end == ends[0] else "a vector"
+            made[f"gradient of {name} by {what}"] = gradients._epilogue(
+                steps, whole.tensors, read, gradients.Alone(end)
+            )
+    return made
+
+
+GROUPED_EPILOGUES = ("none", *grouped_epilogues(8, 8, 2))
+
+
 def grouped_launches(*, dtype: Any, b_along: int, cut: Any, scaled: bool) -> list[tuple[Any, Any]]:
     m, n, k, groups = 8192, 512, 512, 2
     a, b, ends = empty((m, k), dtype), empty((groups, n, k), dtype, b_along), empty((groups,), I32)

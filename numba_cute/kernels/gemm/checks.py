@@ -84,16 +84,14 @@ def of_rows(a: Any, b: Any, rows_a: Any, rows_c: Any, shape: Any, out: Any) -> t
 
 def check(a: Any, b: Any, c: Any, given: list[Any], family: str, rows: Any = (None, None)) -> None:
     """Refuse tensors that a family cannot multiply, and what the epilogue cannot take. rows: the indices."""
-    if family == entry.TENSOR_MEMORY and rows != (None, None):
-        raise CuteError(
-            "matmul: rows are named by an index, for which the kernel of tcgen05 has no copies: give a[rows_of_a], and "
-            "use y.index_copy(0, rows_of_c, …)"
-        )
-    if family == entry.WARPS and entry.type_name(a) not in warps_plan.OPERANDS:
-        raise CuteError(
-            f"matmul: a is {entry.described(a)}; mma.sync multiplies {', '.join(warps_plan.OPERANDS)} here, and float8 "
-            "not yet: convert it, or use PyTorch's own"
-        )
+    if family == entry.WARPS and entry.type_name(a) in warps_plan.FLOAT8:
+        target = entry.target_at(a)
+        if not warps_plan.has_float8(target):
+            raise CuteError(
+                f"matmul: a is {entry.described(a)}; on {target.name} mma.sync multiplies "
+                f"{', '.join(warps_plan.OPERANDS)}, and float8 on sm_89, sm_120 and sm_121: convert it, or leave out "
+                "a cut that is a Warps"
+            )
     for name, x in (("a", a), ("b", b), ("out", c)):
         entry.check_place("matmul", name, x)
     shape = c.shape if rows[1] is None else (rows[1].shape[0], c.shape[1])

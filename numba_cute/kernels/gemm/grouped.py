@@ -269,8 +269,7 @@ def plan(a, b, ends, c, scales_a=None, scales_b=None, cut=None, epilogue=None, r
         return warps_grouped.plan(a, b, ends, c, cut, epilogue, rows)
     check_rows(what, a=a, b=b, out=c)
     if family == entry.TENSOR_MEMORY or isinstance(cut, Umma):
-        refuse_more(what, epilogue, rows)
-        return umma_grouped.plan(a, b, ends, c, cut)
+        return umma_grouped.plan(a, b, ends, c, cut, epilogue, rows)
     cut = cut or cut_of(product, groups, n)
     tile_n, (cluster_m, cluster_n), draws = cut
     ctas = cluster_m * cluster_n
@@ -302,17 +301,6 @@ def plan(a, b, ends, c, scales_a=None, scales_b=None, cut=None, epilogue=None, r
 def rows_of(a, rows):
     """Count the product's rows. rows: the indices of A's rows and of C's, or None."""
     return int(next((r.shape[0] for r in rows if r is not None), a.shape[0]))
-
-
-def refuse_more(what, epilogue, rows):
-    """Refuse an epilogue, and rows that an index names, where the kernel has neither."""
-    if epilogue is not None:
-        raise CuteError(f"{what}: epilogue is given, which the kernel of tcgen05 has not yet: compute it of the result")
-    if any(r is not None for r in rows):
-        raise CuteError(
-            f"{what}: rows are named by an index, for which the kernel of tcgen05 has no copies: give a[rows_of_a], "
-            "and use y.index_copy(0, rows_of_c, …)"
-        )
 
 
 def arguments_of(cut, columns, kinds, a, b, ends, c, scales, epilogue, rows, counter):

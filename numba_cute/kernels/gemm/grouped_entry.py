@@ -167,7 +167,7 @@ def grouped_gemm(
     """Multiply rows that are sorted by group, each group by a matrix of its own: `a[r] @ b[g].T` for the rows r of g,
     on a GPU of sm_80 to sm_89, sm_90a, sm_100a, sm_103a, sm_120 or sm_121.
 
-    a: (rows, K) of bfloat16, float16 or, on Hopper and Blackwell, float8. b: (groups, N, K) of the same, contiguous
+    a: (rows, K) of bfloat16, float16 or, but on sm_80 to sm_88, float8. b: (groups, N, K) of the same, contiguous
     along K, or, of 16 bits, along N. ends: (groups,) int32 on the GPU, the row after each group's last one: they do not
     decrease, and the kernel reads them, so that nobody waits. A group may be empty, or of any number of rows. epilogue:
     what becomes of the sums, as of `matmul`, of numbers, `rows(v)` with a value for each row of the product,
@@ -175,11 +175,11 @@ def grouped_gemm(
     result has N / 2 columns. rows_of_a: (rows of the product,) int32 or int64: the product's row i is of
     a[rows_of_a[i]]; of a row that `a` has not it is NaN. rows_of_c: as many, where row i goes, after the epilogue,
     which counts the product's own rows: each row once. What the result has no row for is left out, and a row of it that
-    nothing goes to keeps what `out` holds, or is 0. Neither these nor an epilogue there are on Blackwell yet. out:
-    (rows, N), to write to, of a's type, or bfloat16 where that is float8; of any number of rows with rows_of_c. Its
-    rows after the last group's are left as they are. Rows of `a`, `b` and the result are multiples of 16 bytes. Gives
-    the result. Autograd knows it, of 16 bits: a, b, and all that the epilogue reads; rows after the last group's have a
-    gradient of 0, and so has the matrix of an empty group. CuteError says what is not so.
+    nothing goes to keeps what `out` holds, or is 0. out: (rows, N), to write to, of a's type, or bfloat16 where that is
+    float8; of any number of rows with rows_of_c. Its rows after the last group's are left as they are. Rows of `a`, `b`
+    and the result are multiples of 16 bytes. Gives the result. Autograd knows it, of 16 bits: a, b, and all that the
+    epilogue reads; rows after the last group's have a gradient of 0, and so has the matrix of an empty group. CuteError
+    says what is not so.
     """
     a, b = entry.under_autocast(a, b)
     if epilogue is not None and not isinstance(epilogue, Epilogue):

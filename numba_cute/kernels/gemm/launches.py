@@ -140,9 +140,9 @@ def matmul(
     which counts the product's own rows: each row once. What the result has no row for is left out, and a row of it that
     nothing goes to keeps what `out` holds, or is 0. out: what is written to, of any strides. out_dtype: if out is not
     given: torch.bfloat16, float16 or float32; by default that of the operands, bfloat16 for float8, int32 for int8
-    without an epilogue, and float32 with one. cut: a Plan of wgmma (sm_90a), an Umma of tcgen05
-    (sm_100a, sm_103a), or a Warps of mma.sync, which all these GPUs run; by default the one that a model finds fastest
-    for the GPU. Of mma.sync there is no float8 yet, and of int8 nothing by tcgen05 on sm_103a. tune:
+    without an epilogue, and float32 with one. cut: a Plan of wgmma (sm_90a), an Umma of tcgen05 (sm_100a, sm_103a), or
+    a Warps of mma.sync, which all these GPUs run; by default the one that a model finds fastest for the GPU. By
+    mma.sync float8 is multiplied on sm_89, sm_120 and sm_121 alone; by tcgen05 there is no int8 on sm_103a. tune:
     search for the fastest Plan by measuring those that the model finds best, once for such tensors on this GPU: the
     result is kept on disk (docs/testing.md, Autotune), and holds for all later calls of this process, with `tune` or
     without.
@@ -423,6 +423,7 @@ def launch_on(
     if not isinstance(cut, Plan):
         (plans, _), target = _BESIDE[type(cut)], entry.target_at(tensors[0])
         c = view(place(*[t.detach() for t in tensors])[2])
+        c = of_product(c, indices[0].shape[0]) if indices else c
         splits = Splits()
         if isinstance(cut, Umma) and cut.splits > 1:
             splits = Splits(umma_plan.scratch_of(c, cut, umma_plan.clusters_here(cut), epilogue))
@@ -431,9 +432,10 @@ def launch_on(
         def made(x: Any, y: Any, z: Any, *others: Any) -> Any:
             own, (a, b, c) = Epilogue.of(form, others[:count]) if form else None, place(x, y, z)
             a, c, of_a, of_c, scratch = named_of(a, c, named, others[count:])
-            of_warps = {"rows_a": of_a, "rows_c": of_c, "share": share}
-            beside = of_warps if isinstance(cut, Warps) else {"scratch": scratch}
-            return plans.arguments(a, b, c, dtype, target, cut, own, c_dtype, **beside)
+            beside = {"share": share} if isinstance(cut, Warps) else {"scratch": scratch}
+            return plans.arguments(
+                a, b, c, dtype, target, cut, own, c_dtype, rows_a=of_a, rows_c=of_c, **beside
+            )  # fmt: skip
 
     else:
         most = clusters_here(cut)

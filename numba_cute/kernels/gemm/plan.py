@@ -204,11 +204,7 @@ def arguments(
     tC, c_mode = operand(c, c_dtype)
     (tA, a_mode), (tB, b_mode) = operand(a, dtype), operand(b, dtype)
     by_threads = rows_c is not None or not in_vectors(c, c_dtype.width)
-    if (by_threads and c_mode == 0) or (turned and (rows_a or rows_c)) or (rows_a and a_mode == 0):
-        raise CuteError(
-            f"gemm: {cut}: rows that an index names, and those of C that are no multiples of 16 bytes, are contiguous "
-            "and stay the kernel's rows: leave turned out"
-        )
+    check_named(cut, (turned, a_mode, c_mode), rows_a, rows_c, by_threads)
     majors = [warpgroup.OperandMajorMode.K if mode == 1 else warpgroup.OperandMajorMode.MN for mode in (a_mode, b_mode)]
     tile_n, sharers, parts, splits = cut.tile_n, cut.sharers, cut.parts, cut.splits
     tiled_mma = cute.make_tiled_mma(mma_op(dtype, tile_n, *majors), (TILE_M // 64, 1, 1))
@@ -266,6 +262,20 @@ def arguments(
         dtype, c_dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, piece_mma, atom, *layouts,
         schedule, made, tma_d, mD, partials, tickets,
     ), (sharers, parts, clusters)  # fmt: skip
+
+
+def check_named(
+    cut: Any, lies: tuple[bool, int, int], rows_a: Any, rows_c: Any, by_threads: bool = False
+) -> None:  # fmt: skip
+    """Refuse rows that an index names, or that threads write, and that are none of the kernel's or not contiguous. cut:
+    for the message. lies: whether the kernel's rows are C's columns, and along which A and C are contiguous. rows_a,
+    rows_c: as of `arguments`. by_threads: whether threads write C's."""
+    turned, a_mode, c_mode = lies
+    if ((by_threads or rows_c) and c_mode == 0) or (turned and (rows_a or rows_c)) or (rows_a and a_mode == 0):
+        raise CuteError(
+            f"gemm: {cut}: rows that an index names, and those of C that are no multiples of 16 bytes, are contiguous "
+            "and stay the kernel's rows: leave turned out"
+        )
 
 
 def store_atom(dtype: Any, mode: int, columns: int) -> Any:

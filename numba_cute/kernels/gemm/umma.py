@@ -35,9 +35,11 @@ from .umma_parts import (
     Tiles,
     Way,
     give_back,
+    leader_of,
     prefetch,
     tensor_memory,
 )  # fmt: skip
+from .umma_rows import spoil
 
 FACTOR_COLUMNS, ALL_COLUMNS = 16, 512  # of tensor memory, for an operand's scale factors in a stage, and in all
 
@@ -77,11 +79,19 @@ def add_partials(sums: Any, partial: Any, thread: Any, piece: int) -> None:
     current().loop(0, cute.size(partial, mode=[3]), add)
 
 
+@traced
+def left(pending: int) -> None:
+    """Wait until all stores but the latest have been read, of each lane. A whole warp."""
+    arch.cp_async_bulk_wait_group(pending, read=True)
+    arch.sync_warp()
+
+
 def multiply(
     dtype, acc_dtype, c_dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, piece_mma, load, store, a_matrices,
     b_matrices, c_layout, cluster, schedule, epilogue, tma_d, mD, factors, tma_fa, mFA, tma_fb, mFB,
     partials, tickets,
 ):  # fmt: skip
+    gathers, scatters = mA is None, mC is None  # an index names A's rows, and C's: the atom is a Fours
     tile_n, ctas = tiled_mma.shape_mnk[1], cute.size(tiled_mma.thr_id)
     warp = arch.make_warp_uniform(arch.warp_idx())
     rank = arch.make_warp_uniform(arch.block_idx_in_cluster())
@@ -123,10 +133,12 @@ def multiply(
 
     # What TMA copies: of each tile this CTA fetches its part, for all that share it. A pair has halves of B's tile.
     tile_k = 8 * ROW // dtype.width
-    tAsA, tAgA = partition(tma_a, tiles.a, tiles_of(mA, (TILE_M, tile_k)), place[2], sharers_a)
+    if cute.const_expr(not gathers):
+        tAsA, tAgA = partition(tma_a, tiles.a, tiles_of(mA, (TILE_M, tile_k)), place[2], sharers_a)
     tBsB, tBgB = partition(tma_b, tiles.b, tiles_of(mB, (tile_n // ctas, tile_k)), place[1], sharers_b)
-    tCsC, tCgC = partition(tma_c, tiles.c, tiles_of(mC, (TILE_M, store_n)))
-    k_tiles = cute.size(tAgA, mode=[2])
+    if cute.const_expr(not scatters):
+        tCsC, tCgC = partition(tma_c, tiles.c, tiles_of(mC, (TILE_M, store_n)))
+    k_tiles = cute.size(tBgB if cute.const_expr(gathers) else tAgA, mode=[2])
     tile_pieces = tile_n // epilogue.spread // store_n
     arch.griddepcontrol_launch_dependents()
     arch.griddepcontrol_wait()  # what was launched before has written A and B
@@ -145,14 +157,22 @@ def multiply(
             m, n, layer = work.tile_idx
             batch, split = share_of(layer, splits)
             first_k, end_k = part_of_k(k_tiles, split, splits, 0, 1)
+            if cute.const_expr(gathers):
+                numbers = tma_a.of_lane(TILE_M * m)
             for k in range(first_k, end_k):
                 cute.range_push("acquire", k)
                 stage = producer.acquire_and_advance()
                 cute.range_pop()
-                cute.copy(
-                    tma_a, at(tAgA, m, k, batch), tAsA[None, stage.index], tma_bar_ptr=stage.barrier,
-                    mcast_mask=share_a,
-                )  # fmt: skip
+                if cute.const_expr(gathers):
+                    tma_a.load(
+                        numbers, k * tile_k, tiles.a[None, None, stage.index], stage.barrier,
+                        leader_of(rank, ctas),
+                    )  # fmt: skip
+                else:
+                    cute.copy(
+                        tma_a, at(tAgA, m, k, batch), tAsA[None, stage.index], tma_bar_ptr=stage.barrier,
+                        mcast_mask=share_a,
+                    )  # fmt: skip
                 cute.copy(
                     tma_b, at(tBgB, n * ctas + part, k, batch), tBsB[None, stage.index], tma_bar_ptr=stage.barrier,
                     mcast_mask=share_b,
@@ -197,20 +217,26 @@ def multiply(
             m, n, layer = work.tile_idx
             batch, split = share_of(layer, splits)
             turn = scheduler.num_tiles_executed % 2
+            if cute.const_expr(scatters):
+                numbers_c = tma_c.of_lane(TILE_M * m)
             for piece in cute.range_constexpr(tile_pieces):
                 pieces.producer_acquire(state)  # what the epilogue made is there
                 state.advance()
                 if cute.const_expr(splits == 1) or split == splits or flags[turn] == splits - 1:  # type: ignore[index]
-                    cute.copy(tma_c, tCsC[None, piece % slots], at(tCgC, m, tile_pieces * n + piece, batch))
+                    if cute.const_expr(scatters):
+                        column = (tile_pieces * n + piece) * store_n
+                        tma_c.store(numbers_c, column, tiles.c[None, None, piece % slots])
+                    else:
+                        cute.copy(tma_c, tCsC[None, piece % slots], at(tCgC, m, tile_pieces * n + piece, batch))
                 arch.cp_async_bulk_commit_group()
                 if cute.const_expr(lag <= piece and piece - lag + slots < tile_pieces):  # that has left its slot
-                    arch.cp_async_bulk_wait_group(lag, read=True)
+                    left(lag)
                     column = (tile_pieces * n + piece + slots - lag) * store_n
                     slot = (piece - lag) % slots
                     fill(epilogue, pieces, vectors, slot, own, TILE_M * m, column, batch, extents, tma_d, tDsD, tDgD)
             scheduler.advance_to_next_work()
             work = scheduler.get_current_work()
-            arch.cp_async_bulk_wait_group(0, read=True)
+            left(0)
             if work.is_valid_tile:
                 m, n, layer = work.tile_idx
                 batch, _ = share_of(layer, splits)
@@ -231,6 +257,8 @@ def multiply(
         while work.is_valid_tile:
             m, n, layer = work.tile_idx
             batch, split = share_of(layer, splits)
+            if cute.const_expr(gathers):
+                lost = tma_a.lost(TILE_M * m, of_piece)
             tile = ready.wait_and_advance()
             cute.range_push("epilogue", m)
             finishes = True
@@ -257,6 +285,8 @@ def multiply(
                         own = of_piece[None, half, None]
                         where = epilogue.place_in(TILE_M * m, column, batch, own, (TILE_M, store_n))
                         matrix = tCsD[None, half, None, piece % slots]
+                        if cute.const_expr(gathers):
+                            spoil(lost, half, way.of_half(half))
                         way.round(half, epilogue.apply(way.of_half(half), where, vectors, matrix, state.index))
                     if cute.const_expr(tma_d is not None):
                         arch.sync_warp()  # all lanes have read what is overwritten

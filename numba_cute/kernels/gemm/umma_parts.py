@@ -15,6 +15,7 @@ from numba_cute import arch, pipeline, utils
 from numba_cute.nvgpu import cpasync, tcgen05
 from numba_cute.seam import current, static, traced
 
+from .umma_rows import atom_of
 from .umma_scaled import scaled
 
 TILE_M, ROW = 128, 128  # rows of C of a CTA; bytes of K in a stage
@@ -124,9 +125,16 @@ def prefetch(warp: Any, atoms: tuple[Any, ...]) -> None:
 
     def fetch() -> None:
         for atom in atoms:
-            cpasync.prefetch_descriptor(atom)
+            cpasync.prefetch_descriptor(atom_of(atom))
 
     current().when(current().compare("==", warp, LOAD_WARP), fetch)
+
+
+@traced
+def leader_of(rank: Any, ctas: int) -> Any:
+    """Give the rank of the CTA on whose barriers a pair's copies complete; None, if there are no pairs. rank: of this
+    one."""
+    return None if ctas == 1 else cute.Int32(rank) & -2
 
 
 # ---------------------------------------------------------------- the warp that multiplies
@@ -297,18 +305,24 @@ class Leaving:
 
     def put_piece(self, warp, tma, shared, there, piece, some):
         """Round this thread's sums, and store the piece, which all four warps put to the next slot."""
-        slot = piece % cute.size(shared, mode=[1])
         for half in cute.range_constexpr(2):
             self.way.round(half, self.way.of_half(half).load())
+        slot = self.fill(warp, piece)
+        if warp == 0:
+            if some:
+                cute.copy(tma, shared[None, slot], there)
+            self.stores.producer_commit()
+
+    def fill(self, warp, piece):
+        """Put this thread's rounded values of a piece to the next slot, which is then full, and give it. warp: of the
+        four."""
+        slot = piece % self.stores.num_stages
         if warp == 0:
             self.stores.producer_acquire()  # the slot has been read by the store before the last
         self.together.arrive_and_wait()
         self.way.put(slot)
         self.together.arrive_and_wait()
-        if warp == 0:
-            if some:
-                cute.copy(tma, shared[None, slot], there)
-            self.stores.producer_commit()
+        return slot
 
     def tail(self, warp):
         """Wait until all pieces have been read, and give tensor memory back. warp: of the four."""

@@ -21,6 +21,7 @@ from .plan import (
     RESULTS,
     TAIL_SPLITS,
     alone_of,
+    check_named,
     check_parts,
     cover,
     fastest,
@@ -39,6 +40,7 @@ from .plan import (
 from .shares import Shares
 from .umma import multiply
 from .umma_parts import ROW, THREADS, TILE_M, Matrices
+from .umma_rows import Chosen
 from .umma_scaled import Scales
 
 SMEM = cute.target("sm_100a").smem_per_block - 2048  # bytes for stages, slots and vectors; barriers have the rest
@@ -120,16 +122,22 @@ class Pieces(NamedTuple):
     stages: int
 
 
-def pieces_of(cut: Umma, width: int, spread: int = 1, vectors: int = 0, chunks: int = 0) -> Pieces:
+def pieces_of(
+    cut: Umma, width: int, spread: int = 1, vectors: int = 0, chunks: int = 0, whole: bool = False
+) -> Pieces:  # fmt: skip
     """Give the pieces of a cut. width, spread, vectors: as of `plan.pieces_of`. chunks: of scale factors, of each
-    operand in a stage. CuteError where shared memory does not hold them."""
+    operand in a stage. whole: whether the vectors of a whole tile lie there, and not those of the slots. CuteError
+    where shared memory does not hold them."""
     own = cut.tile_n // spread
     columns = min(own, 8 * ROW // width)
+    if spread == 2 and cut.splits > 1:  # of wider ones the sums of both halves, and those that are added, spilt
+        columns //= 2
     stage, count = cut.stage + 2 * 512 * chunks, own // columns
-    slot = TILE_M * columns * width // 8 + 4 * TILE_M * vectors
-    slots = cut.slots or (1 if count % 2 or 2 * slot > SMEM - FEWEST_STAGES * cut.stage else 2)
-    stages = cut.stages or min(MOST_STAGES, (SMEM - slots * slot) // stage)
-    if count % slots or slots * slot + stages * stage > SMEM or stages < 2:
+    read = 4 * TILE_M * vectors
+    slot, memory = TILE_M * columns * width // 8 + read * (not whole), SMEM - read * count * whole
+    slots = cut.slots or (1 if count % 2 or 2 * slot > memory - FEWEST_STAGES * cut.stage else 2)
+    stages = cut.stages or min(MOST_STAGES, (memory - slots * slot) // stage)
+    if count % slots or slots * slot + stages * stage > memory or stages < 2:
         raise CuteError(
             f"gemm: {cut}: {stages} stages of {stage} bytes and {slots} slots of {slot} do not fit: give fewer, or "
             "0 for as many as there is room for"
@@ -168,14 +176,15 @@ def piece_mma(columns: int) -> Any:
 
 def arguments(
     a: Any, b: Any, c: Any, dtype: Any, target: Any, cut: Umma, epilogue: Epilogue | None = None, c_dtype: Any = None,
-    clusters: int | None = None, scales: Scales | None = None, scratch: Any = None,
+    clusters: int | None = None, scales: Scales | None = None, scratch: Any = None, rows_a: Any = None,
+    rows_c: Any = None,
 ) -> tuple[tuple[Any, ...], Any]:  # fmt: skip
     """Give the kernel's arguments and grid for arrays of the host (to simulate or compile) or of the device.
 
-    a, b, c, dtype, epilogue, c_dtype: as of `plan.arguments`. target: the GPU's record. cut: an Umma. clusters: that
-    run at once; by default those that fit on the current device. scales: the operands' scale factors, if they have
-    any; what is narrower than a byte lies in bytes. scratch: for splits, two arrays as large as `scratch_of` says, the
-    second of zeros.
+    a, b, c, dtype, epilogue, c_dtype, rows_a, rows_c: as of `plan.arguments`; named rows are multiples of 16 bytes.
+    target: the GPU's record. cut: an Umma. clusters: that run at once; by default those that fit on the current device.
+    scales: the operands' scale factors, if they have any; what is narrower than a byte lies in bytes. scratch: for
+    splits, two arrays as large as `scratch_of` says, the second of zeros.
     """
     check(cut, dtype, target)
     c_dtype, like = c_dtype or RESULTS[dtype], epilogue.matrix if epilogue else None
@@ -185,6 +194,8 @@ def arguments(
     if turned:  # the same, seen from the other side
         a, b, c, like = b, a, swapped(c), None if like is None else swapped(like)
     (tA, a_mode), (tB, b_mode), (tC, c_mode) = operand(a, dtype), operand(b, dtype), operand(c, c_dtype)
+    check_named(cut, (turned, a_mode, c_mode), rows_a, rows_c)
+    tA, tC = (x if r is None else Chosen(x, r, a.shape[-2]) for x, r in ((tA, rows_a), (tC, rows_c)))
     tile_n, tile_k, ctas, (cluster_m, cluster_n) = cut.tile_n, 8 * ROW // dtype.width, cut.ctas, cut.shape
     sharers_a, sharers_b = cluster_n, cluster_m // ctas
     tiled_mma = umma_scaled.mma_of(scales.kind, ctas, tile_n) if scales else mma_of(dtype, cut, a_mode, b_mode)
@@ -210,20 +221,17 @@ def arguments(
     tma_c, mC = stores(tC, c_dtype, c_piece, piece, (extent_m, extent_n // spread))
     tma_d, mD = loads_of_pieces(like, c_dtype, c_piece, piece, (extent_m, extent_n // spread))
     cluster = cute.tiled_divide(cute.make_layout((cluster_m, cluster_n, 1)), (tiled_mma.thr_id.shape,))
-    of_scales: tuple[Any, ...] = (None,) * 5
-    if scales:
-        of_a, of_b = (umma_scaled.loads(x, scales.kind, r, k, ctas) for x, r in ((scales.a, m), (scales.b, n)))
-        of_scales = umma_scaled.factors_of(scales.kind, tiled_mma, ctas, tile_n, pieces.stages), *of_a, *of_b
+    of_scales = umma_scaled.given(scales, tiled_mma, ctas, tile_n, pieces.stages, (m, n, k))
     made = hook(epilogue, int(c.shape[-2]), int(c.shape[-1]), turned, run, batches)
     check_parts(cut, cut.splits, k, dtype)
     schedule, shared, grid = order_of(cut, (tiles_m, tiles_n, batches), clusters)
-    partials, tickets = None, None
+    of_splits = (None, None)
     if cut.splits > 1:
-        partials, tickets = memory_of(scratch, shared, 128, tile_n // 4, cut.splits, dtype)
+        of_splits = memory_of(scratch, shared, 128, tile_n // 4, cut.splits, dtype)
     return (
         dtype, sums_of(dtype), c_dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, piece_mma(pieces.columns), load,
         store_atom(c_dtype, c_mode, pieces.columns), a_matrices, b_matrices, c_layout, cluster, schedule, made,
-        tma_d, mD, *of_scales, partials, tickets,
+        tma_d, mD, *of_scales, *of_splits,
     ), grid  # fmt: skip
 
 

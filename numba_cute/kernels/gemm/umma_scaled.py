@@ -123,6 +123,17 @@ def mma_of(kind: Kind, ctas: int, tile_n: int) -> Any:
     )
 
 
+def given(
+    scales: Scales | None, tiled_mma: Any, ctas: int, tile_n: int, stages: int, extents: tuple[int, int, int]
+) -> tuple[Any, ...]:  # fmt: skip
+    """Give of the kernel's arguments those of scale factors, None each if there are none. extents: M, N and K."""
+    if scales is None:
+        return (None,) * 5
+    m, n, k = extents
+    of_a, of_b = (loads(x, scales.kind, r, k, ctas) for x, r in ((scales.a, m), (scales.b, n)))
+    return factors_of(scales.kind, tiled_mma, ctas, tile_n, stages), *of_a, *of_b
+
+
 def factors_of(kind: Kind, tiled_mma: Any, ctas: int, tile_n: int, stages: int) -> Factors:
     """Say how factors of a kind lie in so many stages."""
     of, vector = (tiled_mma, (128 * ctas, tile_n, 1024 // int(kind.element.width))), kind.vector

@@ -23,9 +23,7 @@ from .hook import Hook
 from .indexed import by_index, named_of
 from .operands import check_rows, mapped, operand, swapped, tensor_of
 from .warps import make_tile
-from .warps_plan import RATE, START, Warps, check, check_room, cuts, kernel_of, of_tile
-
-KINDS = ("bfloat16", "float16")
+from .warps_plan import FLOAT8, RATE, START, Warps, check, check_room, cuts, has_float8, kernel_of, of_tile
 
 
 def rows_of_groups(
@@ -71,9 +69,9 @@ def _target(a: Any) -> Any:
     return entry.target_at(a) or cute.target(entry.WARPS)
 
 
-def _cut(a: Any, tiles: Any, k: int, named: bool = False) -> Warps:
-    """Choose the cut that takes the least time, by the model of `warps_plan`. tiles: how many a cut makes, K of so
-    many rows of 128 bytes. named: as of `cuts`."""
+def _cut(a: Any, tiles: Any, k: float, named: bool = False) -> Warps:
+    """Choose the cut that takes the least time, by the model of `warps_plan`. tiles: how many a cut makes. k: the
+    extent summed over, in elements of 16 bits. named: as of `cuts`."""
     sms = entry.multiprocessors(a)
 
     def time(cut: Warps) -> float:
@@ -103,22 +101,23 @@ def plan(
     check_rows(what, "cp.async", a=a, b=b, out=c)
     along = lambda cut: math.ceil(n / cut.tile[1])  # noqa: E731
     tiles = lambda cut: (count / cut.tile[0] + min(groups, count) / 2) * along(cut)  # noqa: E731
-    cut = _checked(what, cut or _cut(a, tiles, k, bool(indices)))
+    cut = _checked(what, cut or _cut(a, tiles, k * entry.element_type(a).width / 16, bool(indices)))
     columns, target = along(cut), _target(a)
     most = (count // cut.tile[0] + min(groups, count)) * columns
     given = epilogue.tensors if epilogue else []
     form, read, named = epilogue and epilogue.form, len(given), (rows[0] is not None, rows[1] is not None)
 
     def arguments(a: Any, b: Any, ends: Any, c: Any, *others: Any) -> Any:
-        dtype, own = entry.element_type(a), Epilogue.of(form, others[:read]) if form else None
+        dtype, c_dtype = entry.element_type(a), entry.element_type(c)
+        own = Epilogue.of(form, others[:read]) if form else None
         a, c, of_a, of_c, _ = named_of(a, c, named, others[read:])
         tA, tC, spread = tensor_of(a, 1), tensor_of(c, 1), own.spread if own else 1
         by_a, by_c = (None if r is None else by_index(t, r, count) for t, r in ((tA, of_a), (tC, of_c)))
         parts = of_tile(
-            cut, target, dtype, dtype, (tA, 1), operand(b, dtype), (tC, 1), spread=spread, named=(by_a, by_c)
+            cut, target, dtype, c_dtype, (tA, 1), operand(b, dtype), (tC, 1), spread=spread, named=(by_a, by_c)
         )
         made = hook(own, count, n // spread, False, 8 if spread == 2 else None, groups)
-        check_room(cut, target, made, parts[-1], cut.tile[1] // spread, dtype)
+        check_room(cut, target, made, parts[-1], cut.tile[1] // spread, c_dtype)
         return *parts, ends, cute.Int32(columns), made, (cute.Int32(n), cute.Int32(k))
 
     return _mapped(rows_of_groups, cut, (most, 1, 1), (a, b, ends, c, *given, *indices), arguments)
@@ -147,9 +146,10 @@ def _mapped(kernel: Any, cut: Warps, grid: tuple[int, ...], tensors: Any, argume
 
 
 def check_kind(what: str, a: Any) -> None:
-    """Refuse elements that mma.sync does not multiply here."""
-    if entry.type_name(a) not in KINDS:
+    """Refuse elements that mma.sync does not multiply on this GPU."""
+    target = entry.target_at(a)
+    if entry.type_name(a) in FLOAT8 and not has_float8(target):
         raise CuteError(
-            f"{what}: a is {entry.described(a)}; on {_target(a).name} it multiplies {' and '.join(KINDS)}: convert it, "
-            "or use PyTorch's own"
+            f"{what}: a is {entry.described(a)}; on {target.name} mma.sync multiplies bfloat16 and float16, and float8 "
+            "on sm_89, sm_120 and sm_121: convert it, or leave out a cut that is a Warps"
         )

@@ -12,8 +12,10 @@ from numba import cuda
 
 import numba_cute as cute
 from numba_cute import CuteError, utils
+from numba_cute.isa.form.targets import supports
 from numba_cute.nvgpu import cpasync, warp
 
+from .. import entry
 from .epilogue import Epilogue, hook
 from .indexed import by_index
 from .operands import Source, operand, swapped, view
@@ -21,6 +23,7 @@ from .plan import RESULTS, is_turned, kernel_extents, smem_layout, sums_of
 from .warps import VECTOR, Copies, multiply
 
 OPERANDS = ("bfloat16", "float16", "float32", "int8")
+FLOAT8 = ("float8_e4m3fn", "float8_e5m2")  # what mma.sync multiplies on sm_89, sm_120 and sm_121
 
 
 class Warps(NamedTuple):
@@ -67,7 +70,15 @@ def mma_op(dtype: Any) -> Any:
         return warp.MmaTF32Op((16, 8, 8))
     if dtype == cute.Int8:
         return warp.MmaI8Op(dtype, dtype, (16, 8, 32))
+    if dtype in (cute.Float8E4M3FN, cute.Float8E5M2):
+        return warp.MmaFP8Op(dtype, cute.Float32, (16, 8, 32))
     raise CuteError(f"gemm: {dtype} is not multiplied by warps here: convert it to bfloat16, float16 or int8")
+
+
+def has_float8(target: Any) -> bool:
+    """Say whether a GPU's tensor cores are a warp's for float8 too: Hopper's and Blackwell's mma.sync converts it to
+    float16. target: its record; None of arrays that lie on none."""
+    return target is None or (entry.family_of(target) == entry.WARPS and supports(target.name, "sm_89"))
 
 
 def stages_of(cut: Warps, target: Any) -> int:

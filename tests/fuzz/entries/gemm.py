@@ -162,8 +162,13 @@ def index_of(d: Draw, name: str, count: int, rows: int, once: bool) -> torch.Ten
     return d.note(name, index)
 
 
+def there(index: torch.Tensor, count: int) -> torch.Tensor:
+    """Which of some numbers are of one of so many rows."""
+    return (index >= 0) & (index < count)
+
+
 def matmul_rows(d: Draw) -> None:
-    """Rows of A and of the result that an index names; with gradients where all are rows."""
+    """Rows of A and of the result that an index names, perhaps with an epilogue; with gradients where all are rows."""
     kind = d.option(torch.bfloat16, torch.float16, torch.float32, F8)
     m, n, k = d.of(*EXTENTS), d.of(*EXTENTS), d.of(*EXTENTS, 320)
     which = d.option("a", "c", "ac")
@@ -175,12 +180,25 @@ def matmul_rows(d: Draw) -> None:
     result = torch.bfloat16 if kind == F8 else kind
     out = torch.full((goal, n), 7.0).to(result) if "c" in which and d.one_in(2) else None
     names = {"rows_of_a": index_a, "rows_of_c": index_c}
-    made = kernels.matmul(a, b, out=out, **names)
-    there = lambda index, count: (index >= 0) & (index < count)  # noqa: E731
+    bent = d.note("bent", d.option_in(2))
+    vectors = [torch.randn(count, generator=d.torch) for count in ((m, n) if bent else ())]
+    given = [torch.randn((m, n), generator=d.torch).to(result)] if bent and d.option_in(2) else []
+
+    def entry(a: torch.Tensor, b: torch.Tensor, *vectors: torch.Tensor) -> torch.Tensor:
+        step = gemm.scale(vectors[0], "rows") | gemm.bias(vectors[1]) if vectors else None
+        step = step | gemm.residual(given[0]) if given else step
+        return kernels.matmul(a, b, out=out, epilogue=step, **names)
+
+    def steps(z: torch.Tensor, *vectors: torch.Tensor) -> torch.Tensor:
+        z = z * vectors[0][:, None].to(z.dtype) + vectors[1].to(z.dtype) if vectors else z
+        return z + given[0].to(z.dtype) if given else z
+
+    made = entry(a, b, *vectors)
     x = a.double() if index_a is None else a.double()[index_a.long().clamp(0, rows - 1)]
     x = x if index_a is None else torch.where(there(index_a, rows)[:, None], x, torch.nan)
-    want = x @ b.double()
+    want = steps(x @ b.double(), *vectors)
     size = float((x.nan_to_num(0, 0, 0).abs() @ b.double().nan_to_num(0, 0, 0).abs()).max()) + 1e-6
+    size = (size + 1) * (1 + float(vectors[0].abs().max())) + 4 if bent else size
     if index_c is not None:
         held = there(index_c, made.shape[0])
         whole = torch.full(made.shape, 0.0 if out is None else 7.0).double()
@@ -189,15 +207,15 @@ def matmul_rows(d: Draw) -> None:
     whole_a = index_a is None or bool(there(index_a, rows).all())
     if kind in (torch.bfloat16, torch.float32) and whole_a and out is None and bool(torch.isfinite(want).all()):
 
-        def reference(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-            z = (a if index_a is None else a[index_a.long()]) @ b
+        def reference(a: torch.Tensor, b: torch.Tensor, *vectors: torch.Tensor) -> torch.Tensor:
+            z = steps((a if index_a is None else a[index_a.long()]) @ b, *vectors)
             if index_c is None:
                 return z
             held = there(index_c, made.shape[0])
             return torch.zeros(made.shape, dtype=z.dtype).index_copy(0, index_c[held].long(), z[held])
 
         add = 2.0**-7 if kind == torch.bfloat16 else 2.0**-9
-        gradients(d, lambda a, b: kernels.matmul(a, b, **names), reference, [a, b], add=add)
+        gradients(d, entry, reference, [a, b, *vectors], add=add)
 
 
 def ends_of(d: Draw, groups: int, rows: int, all_rows: bool = False) -> torch.Tensor:
@@ -241,17 +259,18 @@ def grouped_gemm(d: Draw) -> None:
 
 def grouped_rows(d: Draw) -> None:
     """Groups with an epilogue, and rows of A and of the result that an index names; with gradients where all are."""
-    kind, which = d.option(torch.bfloat16, torch.float16), d.option("", "a", "c", "ac")
-    groups, m, k = d.of(1, 2, 3, 5), d.of(1, 3, 17, 64, 129), multiple(d.of(*EXTENTS), 8)
+    kind, which = d.option(torch.bfloat16, torch.float16, F8), d.option("", "a", "c", "ac")
+    groups, m, k = d.of(1, 2, 3, 5), d.of(1, 3, 17, 64, 129), multiple(d.of(*EXTENTS), 16 // kind.itemsize)
+    result = torch.bfloat16 if kind == F8 else kind
     pairs, factor, shift = d.option_in(2), d.option_in(2), d.option("none", "all", "each")
     n = multiple(d.of(*EXTENTS), 8) * (1 + pairs)
     rows, goal = d.of(1, 3, 17, 64), m + d.of(0, 0, 1, 7)
     a, ends = d.elements((rows if "a" in which else m, k), kind), ends_of(d, groups, m)
     b = d.elements((groups, n, k), kind)
-    b = b.mT.contiguous().mT if d.option_in(3) else b
+    b = b.mT.contiguous().mT if d.option_in(3) and kind != F8 else b
     index_a = index_of(d, "rows_of_a", m, rows, False) if "a" in which else None
     index_c = index_of(d, "rows_of_c", m, goal, True) if "c" in which else None
-    out = torch.full((goal, n // (1 + pairs)), 7.0).to(kind) if "c" in which and d.one_in(2) else None
+    out = torch.full((goal, n // (1 + pairs)), 7.0).to(result) if "c" in which and d.one_in(2) else None
     v = torch.randn(m, generator=d.torch) if factor else None
     w = None if shift == "none" else torch.randn((n,) if shift == "all" else (groups, n), generator=d.torch)
     names, others = {"rows_of_a": index_a, "rows_of_c": index_c}, [x for x in (v, w) if x is not None]
@@ -267,7 +286,6 @@ def grouped_rows(d: Draw) -> None:
             step = gemm.scale(by, "rows") if step is None else step | gemm.scale(by, "rows")
         return kernels.grouped_gemm(a, b, ends, epilogue=step, out=out, **names)
 
-    there = lambda index, count: (index >= 0) & (index < count)  # noqa: E731
     last = int(ends[-1])
     kept = torch.arange(m) < last if index_c is None else there(index_c, goal if out is not None else m)
     kept &= torch.arange(m) < last
@@ -289,13 +307,13 @@ def grouped_rows(d: Draw) -> None:
     want = reference(*(t.double() for t in (a, b, *others)))
     got = made if index_c is None else made[index_c.long().clamp(0, len(made) - 1)]
     size = float(want.nan_to_num(0, 0, 0).abs().max() if want.numel() else 0) + k
-    close("result", got[kept], want[kept[:last]], size=size, add=2.0**-9)
+    close("result", got[kept], want[kept[:last]], size=size, add=2.0**-9 + ACCUMULATED.get(kind, 0.0))
     if index_c is not None:
         own = torch.ones(len(made), dtype=torch.bool)
         own[index_c[kept].long()] = False
         equal("what nothing goes to", made[own], torch.full_like(made[own], 0.0 if out is None else 7.0))
     whole = all(i is None or bool(there(i, c).all()) for i, c in ((index_a, rows), (index_c, m)))
-    if last and whole and out is None and bool(torch.isfinite(want).all()):
+    if last and whole and out is None and kind != F8 and bool(torch.isfinite(want).all()):
         pick = lambda y: (y if index_c is None else y[index_c.long()])[:last]  # noqa: E731
         call = lambda *given: pick(entry(*given))  # noqa: E731
         gradients(d, call, reference, [a, b, *others], add=2.0**-5)  # of a factor: products of 16 bits that cancel

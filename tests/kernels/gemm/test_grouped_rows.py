@@ -8,6 +8,7 @@ import numba_cute as cute
 from numba_cute import CuteError, kernels
 from numba_cute.kernels.gemm import (
     Epilogue,
+    Umma,
     Warps,
     bias,
     columns,
@@ -32,6 +33,7 @@ except ImportError:
 SLOW = pytest.mark.slow
 BF16, F16, E5M2 = cute.BFloat16, cute.Float16, cute.Float8E5M2
 NARROW, ROWS, ALONE = (grouped.Cut(*x) for x in ((128, (1, 1), True), (256, (2, 1)), (256, (1, 1), True)))
+PAIR = Umma(256, 2)
 LEAST, SMALL = Warps((32, 32), (1, 1), 64), Warps((32, 64), (1, 2), 64)
 
 
@@ -95,7 +97,10 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("cut", "arch"), [pytest.param(NARROW, "sm_90a", marks=SLOW), (LEAST, "sm_80")], ids=str)
+@pytest.mark.parametrize(
+    ("cut", "arch"), [pytest.param(NARROW, "sm_90a", marks=SLOW), (LEAST, "sm_80"),
+                      pytest.param(Umma(64, 2), "sm_100a", marks=SLOW)], ids=str,
+)  # fmt: skip
 @pytest.mark.parametrize(("rows", "n", "k", "dtype", "how"), CASES, ids=str)
 def test_rows_are_those_that_an_index_names(rows, n, k, dtype, how, cut, arch):
     if sum(rows) + 3 < 5:
@@ -106,11 +111,14 @@ def test_rows_are_those_that_an_index_names(rows, n, k, dtype, how, cut, arch):
 
 
 @SLOW
-@pytest.mark.parametrize(("cut", "dtype"), [(ROWS, BF16), (ALONE, BF16), (ALONE, E5M2)], ids=str)
+@pytest.mark.parametrize(
+    ("cut", "dtype"), [(ROWS, BF16), (ALONE, BF16), (ALONE, E5M2), (PAIR, BF16), (PAIR, E5M2)], ids=str
+)
 def test_wide_tiles_are_gathered_and_scattered(cut, dtype):
     how = {"of_a": 50, "of_c": 700, "pairs": dtype == BF16, "vectors": True}
     a, b, ends, c, named, epilogue, want = problem((300, 0, 130), 528, 400, dtype, **how)
-    grouped.plan(a, b, ends, c, cut=cut, epilogue=epilogue, rows=named).simulate(checks=False)
+    arch = "sm_100a" if cut == PAIR else "sm_90a"
+    grouped.plan(a, b, ends, c, cut=cut, epilogue=epilogue, rows=named).simulate(arch=arch, checks=False)
     compare(c, want)
 
 
@@ -136,6 +144,16 @@ def test_sums_of_warps_stay_in_registers(how, target, monkeypatch):
     for cut in warps_plan.cuts(cute.target(target), "of_a" in how or "of_c" in how):
         found = grouped.plan(a, b, ends, c, cut=cut, epilogue=epilogue, rows=named).compile(arch=target)
         assert (found.resources.spill_stores, found.resources.local) == (0, 0), cut
+
+
+@SLOW
+@pytest.mark.parametrize("target", ["sm_100a", "sm_103a"])
+@pytest.mark.parametrize("how", HOWS, ids=str)
+def test_sums_of_tensor_memory_stay_in_registers(how, target):
+    for cut, dtype in ((Umma(128, 1), BF16), (Umma(256, 1), F16), (PAIR, BF16), (PAIR, E5M2)):
+        a, b, ends, c, named, epilogue, _ = problem((300,), 512, 512, dtype, **how)
+        found = grouped.plan(a, b, ends, c, cut=cut, epilogue=epilogue, rows=named).compile(arch=target)
+        assert (found.resources.spill_stores, found.resources.local) == (0, 0), (cut, dtype)
 
 
 # ---------------------------------------------------------------- the entry
@@ -180,7 +198,7 @@ def exact_layer(x, gate_and_up, down, weights, chosen):
 
 @SLOW
 @pytest.mark.parametrize("how", ["plain", "traced"])
-@pytest.mark.parametrize("on", ["sm_90a", "sm_86"], indirect=True)
+@pytest.mark.parametrize("on", ["sm_90a", "sm_86", "sm_100a"], indirect=True)
 def test_a_layer_of_experts_is_three_calls_with_all_gradients(on, how):
     each, normal = 2, lambda *s: torch.randn(s).to(torch.bfloat16)
     x, gate_and_up, down = normal(11, 24), normal(4, 32, 24) / 4, normal(4, 40, 16) / 4
@@ -197,7 +215,7 @@ def test_a_layer_of_experts_is_three_calls_with_all_gradients(on, how):
 
 
 @SLOW
-@pytest.mark.parametrize("on", ["sm_90a", "sm_80"], indirect=True)
+@pytest.mark.parametrize("on", ["sm_90a", "sm_80", "sm_100a"], indirect=True)
 def test_all_that_an_epilogue_reads_has_a_gradient(on):
     """A vector for all groups, before a pair is one; one for each group, after; rows of no group; indices that name
     none."""
@@ -271,15 +289,6 @@ def test_out_knows_no_gradient(on):
     a, b, ends = torch.zeros(4, 8).bfloat16().requires_grad_(), torch.zeros(2, 24, 8).bfloat16(), torch.tensor([1, 4])
     with pytest.raises(CuteError, match="out is given, and a gradient is asked for"):
         kernels.grouped_gemm(a, b, ends.int(), rows_of_c=torch.arange(4), out=torch.zeros(9, 24).bfloat16())
-
-
-@pytest.mark.parametrize("on", ["sm_100a"], indirect=True)
-@pytest.mark.parametrize("how", ["rows", "epilogue"])
-def test_blackwell_has_neither_yet_and_says_so(on, how):
-    a, b, ends = torch.zeros(4, 8).bfloat16(), torch.zeros(2, 24, 8).bfloat16(), torch.tensor([1, 4]).int()
-    given = {"rows_of_a": torch.arange(4)} if how == "rows" else {"epilogue": silu()}
-    with pytest.raises(CuteError, match="the kernel of tcgen05 has"):
-        kernels.grouped_gemm(a, b, ends, **given)
 
 
 def test_fake_tensors_have_its_shape():

@@ -6,14 +6,14 @@ import pytest
 
 import numba_cute as cute
 from numba_cute import CuteError
-from numba_cute.kernels.gemm import Plan, bias, matmul, residual, warps_plan
+from numba_cute.kernels.gemm import Plan, Umma, bias, matmul, residual, umma_plan, warps_plan
 from numba_cute.kernels.gemm.dense import THREADS
 from numba_cute.kernels.gemm.indexed import Named, in_vectors, of_product
 from numba_cute.kernels.gemm.plan import arguments, cuts, kernel_of, scratch_of
 
 SLOW = pytest.mark.slow
 BF16, F16, F32, TF32, E5M2 = cute.BFloat16, cute.Float16, cute.Float32, cute.TFloat32, cute.Float8E5M2
-SMALL = Plan(64, 1)
+SMALL, LEAST = Plan(64, 1), Umma(64, 1)
 
 
 def problem(m, n, k, of_a=None, of_c=None, dtype=BF16, wide=0):
@@ -46,10 +46,13 @@ def launched(a, b, c, index_a, index_c, n, cut, dtype, clusters=1, epilogue=None
     """Give the kernel's arguments, and the grid."""
     m = next((len(i) for i in (index_a, index_c) if i is not None), len(c))
     x, y = of_product(a, m), of_product(c[:, :n], m)
-    sums, counts = scratch_of(y, cut, clusters)
+    sums, counts = (umma_plan.scratch_of if isinstance(cut, Umma) else scratch_of)(y, cut, clusters)
     scratch = np.full(sums, np.nan, np.float32), np.zeros(counts, np.int32)
     named = [i if i is None else Named(i, len(t), t.strides[0] // t.itemsize) for i, t in ((index_a, a), (index_c, c))]
     c_dtype = F32 if dtype == TF32 else BF16
+    if isinstance(cut, Umma):
+        at = cute.target("sm_100a")
+        return umma_plan.arguments(x, b, y, dtype, at, cut, epilogue, c_dtype, clusters, None, scratch, *named)
     return arguments(x, b, y, dtype, clusters, cut, epilogue, scratch, c_dtype, *named)
 
 
@@ -69,7 +72,10 @@ def check(m, n, k, of_a=None, of_c=None, cut=SMALL, dtype=BF16, clusters=1, wide
         want[rows[there], :n] += other[there]
     epilogue = residual(other) if added else None
     args, grid = launched(a, b, c, index_a, index_c, n, cut, dtype, clusters, epilogue)
-    cute.simulate(kernel_of(cut), **options)[grid, THREADS](*args)
+    if isinstance(cut, Umma):
+        cute.simulate(umma_plan.kernel_of(cut), arch="sm_100a", **options)[grid, cut.threads](*args)
+    else:
+        cute.simulate(kernel_of(cut), **options)[grid, THREADS](*args)
     compare(c, want, dtype)
 
 
@@ -98,10 +104,39 @@ def test_rows_are_those_that_an_index_names(shape, of_a, of_c, cut, dtype):
     check(*shape, of_a, of_c, cut, dtype, cut.sharers)
 
 
+@pytest.mark.parametrize(
+    "shape, of_a, of_c, cut, dtype",
+    [
+        ((20, 16, 40), 30, 24, LEAST, BF16),
+        *(pytest.param(*x, marks=SLOW) for x in (
+            ((20, 16, 40), None, 30, LEAST, BF16),
+            ((150, 24, 300), 30, 200, Umma(64, 2), BF16),  # rows beyond; more of K than stages
+            ((5, 8, 1), 3, 5, LEAST, F16),
+            ((1, 8, 8), 1, 1, LEAST, BF16),
+            ((40, 40, 70), 9, 64, LEAST, TF32),
+            ((40, 40, 70), 9, 64, Umma(128, 2), E5M2),
+            ((300, 72, 600), 30, 400, Umma(64, 1, splits=2), BF16),
+            ((300, 264, 72), 30, 400, Umma(), BF16),
+            ((300, 264, 136), 30, 400, Umma(64, 1, splits=2, tail=True), BF16),
+        )),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_tma_brings_and_takes_rows_that_an_index_names(shape, of_a, of_c, cut, dtype):
+    check(*shape, of_a, of_c, cut, dtype, 4 if cut.tail else 1, checks=shape[0] != 20)
+
+
 @SLOW
-@pytest.mark.parametrize("slots", [1, 2])
-def test_a_matrix_that_is_added_has_the_products_rows(slots):
-    check(20, 200, 24, None, 30, Plan(256, 1, slots=slots), added=True)
+@pytest.mark.parametrize(
+    "cut", [Plan(256, 1, slots=1), Plan(256, 1, slots=2), *(Umma(256, 1, slots=n) for n in (1, 2))]
+)
+def test_a_matrix_that_is_added_has_the_products_rows(cut):
+    check(20, 200, 24, None, 30, cut, added=True)
+
+
+def test_what_is_gathered_nobody_shares():
+    with pytest.raises(CuteError, match="2 CTAs would share what is gathered"):
+        check(20, 16, 40, 30, None, Umma(64, 1, (1, 2)))
 
 
 @SLOW

@@ -19,10 +19,11 @@ from .test_matmul import assert_close, operands
 
 SLOW = pytest.mark.slow
 BF16, F32, TF32, S8 = cute.BFloat16, cute.Float32, cute.TFloat32, cute.Int8
+E4M3, E5M2 = cute.Float8E4M3FN, cute.Float8E5M2
 LEAST = Warps((32, 32), (1, 1), 64)
 SMALL = Warps((32, 64), (1, 2), 64)
 TARGETS = ("sm_80", "sm_86", "sm_89", "sm_120a")
-OFF = {BF16: 2.0**-7, cute.Float16: 2.0**-10, TF32: 1e-3, S8: 0.0}
+OFF = {BF16: 2.0**-7, cute.Float16: 2.0**-10, TF32: 1e-3, S8: 0.0, E4M3: 2.0**-7, E5M2: 2.0**-7}
 
 
 def placed(rows, columns, dtype, turned, values=None):
@@ -65,6 +66,7 @@ def check(c, whole, want, dtype=BF16):
         pytest.param((40, 72, 72), "mkn", cute.Float16, SMALL, marks=SLOW),
         pytest.param((33, 70, 37), "kkn", TF32, SMALL, marks=SLOW),
         pytest.param((64, 64, 165), "kkn", S8, SMALL, marks=SLOW),
+        *(pytest.param((40, 72, 165), "kk" + c, F8, SMALL, marks=SLOW) for c, F8 in (("n", E4M3), ("m", E5M2))),
         pytest.param((200, 264, 136), "kkn", BF16, Warps(row=128, stages=3), marks=SLOW),
         pytest.param((136, 264, 200), "mnn", BF16, Warps(), marks=SLOW),
         pytest.param((200, 136, 264), "knm", BF16, Warps((128, 128), (2, 2), 64, ctas=2), marks=SLOW),
@@ -75,7 +77,7 @@ def check(c, whole, want, dtype=BF16):
 )
 def test_it_is_right_in_every_order(shape, majors, dtype, cut):
     a, b, c, whole, want, _ = problem(*shape, dtype, majors)
-    simulate(a, b, c, dtype, cut)
+    simulate(a, b, c, dtype, cut, arch="sm_89" if dtype.width == 8 else "sm_80")
     check(c, whole, want, dtype)
 
 
@@ -220,7 +222,9 @@ def test_what_this_family_has_not_is_refused_by_name(on):
 
     a, b = torch.zeros(8, 16, dtype=torch.bfloat16), torch.zeros(16, 8, dtype=torch.bfloat16)
     refused = {
-        "float8 not yet": lambda: matmul(a.to(torch.float8_e4m3fn), b.mT.contiguous().to(torch.float8_e4m3fn).mT),
+        "on sm_86 mma.sync multiplies .* and float8 on sm_89, sm_120 and sm_121": lambda: matmul(
+            a.to(torch.float8_e4m3fn), b.mT.contiguous().to(torch.float8_e4m3fn).mT
+        ),
         "of wgmma, which sm_86 has not": lambda: matmul(a, b, cut=Plan()),
         "blockscaled_gemm: its kernel is for Hopper GPUs": lambda: kernels.blockscaled_gemm(
             a.to(torch.float8_e4m3fn), b.mT.contiguous().to(torch.float8_e4m3fn), torch.ones(8, 1), torch.ones(1, 1)
