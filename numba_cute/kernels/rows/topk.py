@@ -257,9 +257,9 @@ def gather(team, found):
 
 @traced
 def before(keys: Any, mine: Any) -> Any:
-    """Count those of the next four keys that are greater: beyond the list's end are the least there are."""
+    """Count those of the next eight keys that are greater: beyond the list's end are the least there are."""
     places = cute.Int32(0)
-    for key in (*keys.load_vector(2), *(keys + 2).load_vector(2)):
+    for key in [key for i in range(0, 8, 2) for key in (keys + i).load_vector(2)]:
         places = places + cute.where(key > mine, cute.Int32(1), cute.Int32(0))
     return places
 
@@ -268,7 +268,7 @@ def order(team, choice, found, count):
     """Put the k greatest of the list in order: each has as many before it as are greater. All threads of the team."""
     for i in range(team.thread, count, team.spread.threads):
         mine, place = cute.Int64(found.found[i]), cute.Int32(0)
-        for j in range(0, count, 4):
+        for j in cute.range(0, count, 8, unroll=1):  # more at once have no registers
             place += before(found.found.iterator + j, mine)
         if place < choice.k:
             found.ordered[place] = mine
