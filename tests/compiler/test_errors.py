@@ -97,7 +97,18 @@ def uses_wgmma(out, n):
     tensor_core()
 
 
+@seam.traced
+def calls_jitted(c):
+    return c.bump()
+
+
+@cuda.jit
+def jitted_in_traced(out, n):
+    out[0] = calls_jitted(Counter(n, 3))
+
+
 MESSAGES = {
+    jitted_in_traced: ["Counter.bump holds run-time control flow", "not from a traced function", "calls_jitted(C"],
     refused: ["x=3: it must be 4; pass 4", "refuses(3)", "test_errors.py:"],
     unknown_attribute: ["Pair has no attribute 'nothing'", "out[0] = pair(n).nothing"],
     wrong_arguments: ["code(kind)", "too many positional arguments", "code(Kind.A, n)"],
@@ -160,6 +171,52 @@ def test_a_mistake_below_many_functions_is_met_once(compiled, monkeypatch):
             cute.simulate(deep)[1, 1](np.zeros(1, np.int64))
     assert "y = x.nothing" in str(caught.value)
     assert len(asked) == len(set(asked)) == 5
+
+
+def fails(n):
+    return n.nothing
+
+
+def after_a_condition(c, n):
+    if n > 3:
+        n = n + 1
+    return fails(n)
+
+
+def after_a_loop(c, n):
+    for _ in range(n):
+        n = n + 1
+    return fails(n)
+
+
+def after_a_jitted_method(c, n):
+    c.bump()
+    return fails(n)
+
+
+def after_two_functions(c, n):
+    after = c.bump() + c.doubled()
+    return after_a_jitted_method(c, n) + after
+
+
+def after_a_print(c, n):
+    print(n)
+    return fails(n)
+
+
+@pytest.mark.parametrize(
+    "helper", [after_a_condition, after_a_loop, after_a_jitted_method, after_two_functions, after_a_print]
+)
+def test_what_ends_tracing_does_not_hide_what_is_wrong(helper):
+    """A function that Python cannot follow is compiled: it is refused for what stops that alone."""
+
+    @cuda.jit
+    def kernel(out, n):
+        out[0] = helper(Counter(n, 3), n)
+
+    with pytest.raises(cute.CuteError, match="nothing") as caught:
+        cute.compile(kernel, "void(int32[::1], int32)")
+    assert "return n.nothing" in str(caught.value)
 
 
 def test_a_note_that_means_lost_speed_is_a_warning():

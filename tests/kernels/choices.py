@@ -89,7 +89,7 @@ def of_rows() -> dict[str, str]:
     habits = {
         "softmax": softmax.FORWARD, "softmax backward": softmax.BACKWARD, "logits": softmax.LOGITS,
         "losses": softmax.LOSSES, "norm": norm.FORWARD, "norm backward": norm.BACKWARD,
-        "centred": norm.FULL_BACKWARD, "topk": topk.forward_habit(8), "usual": Habit(),
+        "centred": norm.FULL_BACKWARD, "topk": topk.forward_habit(8, False), "usual": Habit(),
     }  # fmt: skip
     found = {}
     for (name, habit), dtype in itertools.product(habits.items(), (BF16, F32)):

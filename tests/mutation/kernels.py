@@ -23,7 +23,7 @@ from ..bugs import clusters, matrix_unit, memory, pipelines  # noqa: E402
 from ..kernels.gemm import test_indexed  # noqa: E402
 from ..pipeline import test_pipelines  # noqa: E402
 from ..sim import gemm_kernel  # noqa: E402
-from . import blackwell, shipped  # noqa: E402
+from . import blackwell, shipped, shipped_later  # noqa: E402
 from .source import Kernel, small  # noqa: E402
 
 HOPPER = small(dense, within=(output,))
@@ -36,7 +36,8 @@ LEAVING = frozenset({"gemm", "Pieces.put", "Stores.create", "Stores.put", "Store
 
 def _gemm(shape: tuple, cut: plan.Plan, launches: int, space: dict, options: dict) -> None:
     a, b, c = gemm_host.problem(*shape, cute.BFloat16)
-    args, grid = plan.arguments(a, b, c, cute.BFloat16, 1, cut)
+    sums, counts = (np.zeros(n, np.int32) for n in plan.scratch_of(c, cut, 1))
+    args, grid = plan.arguments(a, b, c, cute.BFloat16, 1, cut, scratch=(sums, counts) if cut.splits > 1 else None)
     kernel = cute.cluster_shape(cut.sharers, cut.parts)(space["gemm"])
     with cute.simulate.sequence():
         for i in range(launches):
@@ -58,6 +59,7 @@ OF_HOPPER = (
     partial(_gemm, (256, 256, 256), plan.Plan(128, stages=2, slots=2), 1),
     partial(_gemm, (256, 256, 64), plan.Plan(256, stages=2, slots=2), 1),  # more pieces of C than slots
     partial(_gemm, (128, 64, 256), plan.Plan(64, 1, 2), 2),  # a K that CTAs share, behind a launch of the same C
+    partial(_gemm, (128, 64, 256), plan.Plan(64, 1, splits=2), 2),  # and that clusters share
     partial(_by_index, (150, 18, 400), plan.Plan(64, 1, stages=3)),
     partial(_by_index, (200, 72, 400), plan.Plan(64, 2, stages=3)),
 )
@@ -186,7 +188,7 @@ def _copies(space: dict, options: dict) -> None:
 
 
 KERNELS = [
-    Kernel("Hopper GEMM", HOPPER, frozenset({"gemm", "Pieces.put"}), OF_HOPPER),
+    Kernel("Hopper GEMM", HOPPER, frozenset({"fill", "gemm", "is_last", "Pieces.put", "put_sums"}), OF_HOPPER),
     Kernel("mixed GEMM", MIXED, LEAVING, (_mixed,)),
     Kernel("raw GEMM", gemm_kernel, frozenset({"produce", "consume", "epilogue", "gemm"}), (_raw,)),
     Kernel("threads to threads", test_pipelines, frozenset({"threads_kernel"}), (_threads,)),
@@ -207,4 +209,5 @@ KERNELS = [
     Kernel("multicast", clusters, frozenset({"multicast_ring", "meet"}), (_multicast,)),
     *blackwell.KERNELS,
     *shipped.KERNELS,
+    *shipped_later.KERNELS,
 ]

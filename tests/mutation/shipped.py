@@ -318,8 +318,8 @@ ALONE, CLUSTER, RING = "teams that read again", "a cluster", "warps with a ring"
 KERNELS = [
     kernel("kernels: meetings", reduce, "Meeting.among_blocks Meeting.open Meeting.reduce Meeting.sync",
            _norm(ALONE), _norm(CLUSTER), _norm("a cluster of one warp each")),
-    kernel("kernels: streams", spread, "Stream.copy Stream.open Stream.refill Stream.take Stream.wait Team.begin "
-           "Team.leave", _norm(RING), _norm(ALONE), _norm(CLUSTER), _norm("a cluster that reads again")),
+    kernel("kernels: streams", spread, "Stream.copy Stream.open Stream.place Stream.refill Stream.take Stream.wait "
+           "Team.begin Team.leave", _norm(RING), _norm(ALONE), _norm(CLUSTER), _norm("a cluster that reads again")),
     kernel("kernels: norms", norm, "backward columns", _norm("warps"), _norm("several warps, ragged, with a ring"),
            lambda: test_norm.test_columns_are_added(_rng())),
     kernel("kernels: softmax", softmax, "finish_losses gradient_of loss_of mean_of part_in_memory product_of",
@@ -330,10 +330,10 @@ KERNELS = [
            _top("warps that read again"), _top(CLUSTER)),
     kernel("kernels: boxes", box, "move", _moved),
     kernel("kernels: turns", turn, "turn", _turned),
-    kernel("kernels: grouped GEMM", grouped, "grouped hear tell", PLAIN, SHARED, SCALED,
+    kernel("kernels: grouped GEMM", grouped, "grouped", PLAIN, SHARED, SCALED,
            _behind(PLAIN, 2), EXPERTS),
-    kernel("kernels: how a tile leaves", output, "Pieces.put Stores.put Stores.put_rows Stores.tail", PLAIN, EXPERTS,
-           SHARED),
+    kernel("kernels: how a tile leaves", output, "Pieces.put Stores.create Stores.put Stores.put_rows Stores.tail",
+           PLAIN, EXPERTS, SHARED),
     kernel("kernels: products", multiply, "plainly nothing release start scaled", PLAIN, LONG, SCALED, TWO_HALVES,
            EXPERTS),
     kernel("kernels: ampere GEMM", warps, "add_up leave", _warps(64, 64, 160), _warps(64, 64, 40, True)),
@@ -342,7 +342,8 @@ KERNELS = [
            _umma((136, 136, 200), test_umma.LEAST._replace(splits=2)), _umma((300, 136, 72), test_umma.PAIR),
            _behind(_umma((40, 72, 40), test_umma.LEAST), 2)),
     kernel("kernels: tcgen05's parts", umma_parts, "plainly give_back Multiplier.multiply Leaving.put "
-           "Leaving.put_piece Leaving.tail Rings.create", _over_rows(70, 0, 130, m=136, n=136, cut=test_umma.LEAST),
+           "Leaving.put_piece Leaving.tail Leaving.create Multiplier.create Rings.create Way.put "
+           "Way.take tensor_memory", _over_rows(70, 0, 130, m=136, n=136, cut=test_umma.LEAST),
            _over_rows(600, m=136, n=264, cut=test_umma_grouped.ALONE), _umma((136, 136, 200), test_umma.LEAST)),
     kernel("kernels: tcgen05 over rows", umma_outer, "outer", _over_rows(5, 0, 70, m=8, n=16, cut=test_umma.LEAST),
            _over_rows(70, 0, 130, m=264, n=136, cut=test_umma.PAIR),
@@ -371,9 +372,9 @@ KERNELS = [
     kernel("kernels: gradients after", backward_parts, "after", _behind(_gradients(40, 72, True, 1))),
     kernel("kernels: gradients' tiles", backward_tiles, "publish release", _gradients(40, 72, True, 1),
            _gradients(300, 200, False, 1)),
-    kernel("kernels: wide gradients", backward_wide, "dk_dv pipe_of put",
+    kernel("kernels: wide gradients", backward_wide, "dk_dv",
            _read_after(_wide((192, 128), 70, 150, True)), _wide((192, 128), 400, 70, False)),
-    kernel("kernels: wide gradients of queries", backward_queries, "dq pipe_of put",
+    kernel("kernels: wide gradients of queries", backward_queries, "dq",
            _read_after(_wide((192, 128), 70, 150, True)), _wide((192, 128), 70, 400, False)),
     kernel("kernels: attention by warps", attention_warps, "attention", _by_warps("two_warps")),
     kernel("kernels: gradients by warps", warps_backward, "gradient_of_queries gradients_of_keys",

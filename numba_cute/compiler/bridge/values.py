@@ -450,10 +450,11 @@ def proxy_get(proxy: StructProxy, name: str) -> Any:
 
 
 def _jitted_from_traced(ref: StructRef, name: str) -> Callable[..., Any]:
-    raise CuteError(
+    words = (
         f"{ref.cls.__name__}.{name} holds run-time control flow and is jitted: call it from a kernel or another "
         "jitted method, not from a traced function"
     )
+    raise seam.signalled(RunTimeCondition(words))  # no refusal: a plain function that calls it is jitted too
 
 
 def proxy_set(proxy: StructProxy, name: str, value: Any) -> None:

@@ -32,7 +32,7 @@ from numba_cute.kernels.rows.norm_parts import (
     statistics_of_far,
     sum_in_memory,
 )  # fmt: skip
-from numba_cute.kernels.rows.plan import Habit, matrix, rows_of, spread_rows, vector_of
+from numba_cute.kernels.rows.plan import Habit, Spreading, matrix, rows_of, spread_rows, vector_of
 from numba_cute.kernels.rows.spread import Stream, Team, optional, row_count, rows_in, total
 from numba_cute.seam import CuteError
 
@@ -216,6 +216,8 @@ BACKWARD = Habit(elements=32, whole=True)
 FULL_BACKWARD = Habit(elements=BOTH_SUMS, whole=True)
 FULL_MOST = 128 * 1024
 """Elements of rows that are spread so: a cluster does not hold longer ones."""
+RAGGED = 24
+"""Elements of a row for which a thread has registers, each in one of its own, where it has to ask which are there."""
 
 
 def number(offset: float) -> Any:
@@ -240,8 +242,15 @@ def backward_works(
     arrays = [a for a in (dy, x, dsummed, weight, dx) if a is not None]
     wide = any(a.itemsize > 2 for a in arrays) or vector_of(x.shape[-1], arrays) < 8
     full = centred or dsummed is not None and wide  # of numbers that a thread keeps, each in a register
-    habit = FULL_BACKWARD if full and x.shape[-1] <= FULL_MOST else BACKWARD
-    chosen = spread_rows("norm backward", [x, dy, dsummed], [weight, dx], habit=habit)
+    fewer = x.shape[-1] <= FULL_MOST
+
+    def spread(habit: Habit) -> Spreading:
+        return spread_rows("norm backward", [x, dy, dsummed], [weight, dx], habit=habit)
+
+    chosen = spread(FULL_BACKWARD if full and fewer else BACKWARD)
+    if wide and fewer and not chosen.spread.whole and chosen.spread.held > RAGGED:
+        other = spread(FULL_BACKWARD)
+        chosen = chosen if other.spread.far else other
     work = chosen.work(backward, (number(offset), cute.Constexpr(centred), chosen.spread))
     return work, chosen.groups, entry.Work(columns, -(-x.shape[-1] // 32), 256)
 

@@ -72,6 +72,11 @@ class Spread:
         return self.length - self.part * (self.cluster - 1)
 
     @property
+    def held(self) -> int:
+        """Elements of a row that a thread has at most."""
+        return self.vector * self.vectors
+
+    @property
     def each(self) -> int:
         """Vectors that a thread takes at a time where it goes through a row in a loop: they divide its own."""
         return 2 - self.vectors % 2
@@ -80,6 +85,14 @@ class Spread:
         """Count the vectors from `first` on of which a thread goes through a row: CHUNK, or the last of those that are
         known."""
         return CHUNK if self.far else min(CHUNK, self.vectors - first)
+
+    def holds(self, v: Any, row: Any) -> bool:
+        """Say whether vector `v` of all threads is there, in all blocks and, unless `row` is None, in all rows: as far
+        as it is known before the kernel runs. Vectors of 1 or 2 elements, of which a thread has many, are told of
+        alone: a condition of its own for each took more registers than their elements."""
+        if self.vector > 2 or self.far or not cute.is_static(v) or self.threads < 32 and row is not None:
+            return False
+        return bool((v + 1) * self.threads * self.vector <= min(self.part, self.last))
 
     @property
     def whole(self) -> bool:
@@ -172,7 +185,7 @@ class Team:
             regs.fill(absent)
             there = self.there(row)
             for v in cute.range_constexpr(count):
-                if self.thread + (first + v) * s.threads < there:
+                if cute.const_expr(s.holds(first + v, row)) or self.thread + (first + v) * s.threads < there:
                     cute.autovec_copy(mine[None, v], regs[None, v])
         return regs.load().to(cute.Float32)
 
@@ -216,7 +229,7 @@ class Team:
         else:
             there = self.there(row)
             for v in cute.range_constexpr(count):
-                if self.thread + (first + v) * s.threads < there:
+                if cute.const_expr(s.holds(first + v, row)) or self.thread + (first + v) * s.threads < there:
                     cute.autovec_copy(regs[None, v], mine[None, v])
 
     def there_only(self, values, row, first):
@@ -228,8 +241,9 @@ class Team:
         regs.store(values)
         there = self.there(row)
         for v in cute.range_constexpr(values.shape[1]):
-            if self.thread + (first + v) * s.threads >= there:
-                regs[None, v].fill(0)
+            if cute.const_expr(not s.holds(first + v, row)):
+                if self.thread + (first + v) * s.threads >= there:
+                    regs[None, v].fill(0)
         return regs.load()
 
     def less(self, values, amount, column, first):

@@ -30,7 +30,7 @@ from numba_cute.kernels.rows.bound import (
     room_of,
     value_of,
 )  # fmt: skip
-from numba_cute.kernels.rows.plan import Habit, of_rows, spread_rows
+from numba_cute.kernels.rows.plan import Habit, of_rows, spread_rows, vector_of
 from numba_cute.kernels.rows.spread import CHUNK, Stream, Team, row_count, rows_in
 from numba_cute.seam import CuteError, traced
 
@@ -257,9 +257,9 @@ def gather(team, found):
 
 @traced
 def before(keys: Any, mine: Any) -> Any:
-    """Count those of the next four keys that are greater: beyond the list's end are the least there are."""
+    """Count those of the next eight keys that are greater: beyond the list's end are the least there are."""
     places = cute.Int32(0)
-    for key in (*keys.load_vector(2), *(keys + 2).load_vector(2)):
+    for key in [key for i in range(0, 8, 2) for key in (keys + i).load_vector(2)]:
         places = places + cute.where(key > mine, cute.Int32(1), cute.Int32(0))
     return places
 
@@ -268,7 +268,7 @@ def order(team, choice, found, count):
     """Put the k greatest of the list in order: each has as many before it as are greater. All threads of the team."""
     for i in range(team.thread, count, team.spread.threads):
         mine, place = cute.Int64(found.found[i]), cute.Int32(0)
-        for j in range(0, count, 4):
+        for j in cute.range(0, count, 8, unroll=1):  # more at once have no registers
             place += before(found.found.iterator + j, mine)
         if place < choice.k:
             found.ordered[place] = mine
@@ -356,18 +356,23 @@ def topk_backward(dvalues, values, indices, dx, softmax, k, spread):
 # How they are launched, for arrays of torch's or NumPy's. Matrices are (M, N) and (M, k).
 
 BACKWARD = Habit()
+NARROW = 16
+"""Elements of a row of narrow accesses for which a thread has registers."""
 
 
 def topk_work(x: Any, values: Any, indices: Any, k: int, softmax: bool) -> entry.Work:
     """Give the work of `topk_forward`, whose arguments these are."""
-    chosen = spread_rows("topk", [x], [], habit=forward_habit(k))
+    narrow = vector_of(x.shape[-1], [x]) * x.itemsize < 16
+    chosen = spread_rows("topk", [x], [], habit=forward_habit(k, narrow))
     return chosen.work(topk_forward, (cute.Constexpr(softmax), choice_of(k, chosen.spread), chosen.spread))
 
 
 @functools.cache
-def forward_habit(k: int) -> Habit:
-    """Say how the kernel takes rows for so many of each."""
-    return Habit("topk", again=True, beside=(room_of(k) + 3 * k) * 8, far=2 if k <= LARGEST_K // 2 else 1)
+def forward_habit(k: int, narrow: bool) -> Habit:
+    """Say how the kernel takes rows for so many of each. narrow: whether accesses are, so that rows stay in registers:
+    of many elements, each asked for whether it is there and on the list, a thread has none left."""
+    far = 2 if k <= LARGEST_K // 2 else 1
+    return Habit("topk", NARROW if narrow else 64, again=True, beside=(room_of(k) + 3 * k) * 8, far=far)
 
 
 def topk_backward_work(
