@@ -25,6 +25,8 @@ from ..gemm.operands import Source
 from ..gemm.plan import TILES_N, Plan, fastest, few, k_tiles_of, kernel_extents, pieces_of, room_of
 from ..gemm.umma_plan import Umma
 from ..gemm.warps_plan import Warps
+from .operands import whole
+from .windows import UNIT, Places, Window, stages_of
 
 
 def cuts(c: Any, k: int, dtype: Any, epilogue: Epilogue | None = None, c_width: int = 16) -> list[Plan]:
@@ -110,6 +112,40 @@ def fits(tile: int, extents: tuple[int, ...]) -> bool:
             return False
         tile //= n
     return tile == 1
+
+
+def chosen_parts(family: str, x: Any, outs: int, walk: Any, pixels: int) -> Groups | Window:
+    """Choose how the gradient of filters is cut, for a family of GPUs whose TMA loads the im2col matrix. x: the images.
+    outs, walk: of the filters. pixels: of the output."""
+    found = groups(family, outs, x.shape[1], walk.taps[::-1], pixels, UNIT, sms_here())
+    places = Places.of(walk, tuple(x.shape[2:])) if family == entry.WARPGROUPS else None
+    if places is None or walk.taps[-1] == 1 or not isinstance(found.cut, Plan):
+        return found
+    count = x.shape[0] * math.prod(places.pitch)
+    cut, time = _of_windows(tuning.here(), walk.taps, outs, x.shape[1], count, walk.dilation[-1], sms_here())
+    columns = whole(x.shape[1], found.channels) * math.prod(walk.taps)
+    return cut if time < _of_warpgroups(found.cut, outs, columns, pixels, found.number, sms_here()) else found
+
+
+@functools.lru_cache(maxsize=1024)
+def _of_windows(
+    gpu: Any, taps: tuple[int, ...], outs: int, channels: int, places: int, dilation: int, sms: int
+) -> tuple[Window, float]:
+    """The fastest cut into windows, and its microseconds, by a model that knows what a stage of three taps of a row
+    takes, by the rows of a CTA (`window`)."""
+    known, (*outer, last), best = tuning.numbers("conv"), taps, (math.inf, Window(1, 1, 1))
+    lines, depths = math.prod(outer), math.ceil(places / UNIT)
+    for rows, along in itertools.product(range(1, min(3, lines) + 1), range(1, min(3, last) + 1)):
+        tiles = math.ceil(lines / rows) * math.ceil(last / along) * math.ceil(outs / UNIT) * math.ceil(channels / UNIT)
+        if stages_of(Window(rows, along, 1), dilation) < 3:
+            continue
+        for parts in {max(1, min(depths, sms * n // tiles)) for n in (1, 2, 3, 4)}:
+            rounds = math.ceil(tiles * parts / sms)
+            end = known.epilogue * rows * along / 9
+            time = rounds * (math.ceil(depths / parts) * known.window[rows] * (1 + along) / 4 + end)
+            time += parts * whole(outs, UNIT) * whole(channels, UNIT) * math.prod(taps) * 8 / known.memory
+            best = min(best, (time + known.launch, Window(rows, along, parts)))
+    return best[1], best[0]
 
 
 def groups(family: str, outs: int, channels: int, taps: tuple[int, ...], pixels: int, unit: int, sms: int) -> Groups:

@@ -12,7 +12,7 @@ import numba_cute as cute
 from numba_cute import CuteError, utils
 
 from .. import entry
-from . import gradients, umma_plan, warps_plan
+from . import gradients, picked, umma_plan, warps_plan
 from .checks import OPERANDS as OPERANDS, RESULT_TYPES as RESULT_TYPES, check, result_of
 from .dense import THREADS
 from .epilogue import Epilogue
@@ -370,6 +370,11 @@ def _prepared(
     threads = target is None and not isinstance(cut, Warps) and not (cut and cut.turned)
     (x, y, z), around, own = _of_kernel(a, b, c, epilogue, threads, rows)
     chosen = ours if rows == (None, None) else cut
+    if target is None and chosen is None and rows[0] is not None:
+        count, scatters = rows[0].shape[0], rows[1] is not None
+        if picked.pays(x, z, count, operands_of(a), sms_here(), own, scatters):
+            x, rows, of_given = picked.rows_like(x, count), (None, rows[1]), len(own.tensors) if own else 0
+            around = lambda launch, around=around: around(picked.first(launch, 2 + of_given))  # noqa: E731
     if chosen is None:
         m = next((r.shape[0] for r in rows if r is not None), None)
         chosen = _chosen(z if m is None else of_product(z, m), x.shape[-1], operands_of(a), own, target, m is not None)
