@@ -5,7 +5,7 @@ from benchmarks import conv as bench
 from numba_cute import kernels
 from numba_cute.kernels import entry
 from numba_cute.kernels.conv import gradients, plan, sums as sums_of, windows
-from numba_cute.kernels.conv.windows import Places, Window
+from numba_cute.kernels.conv.windows import Window, pitch_of, places_of
 from numba_cute.kernels.gemm import Plan
 
 torch.backends.cudnn.benchmark = True
@@ -45,9 +45,9 @@ def dw():
         groups = plan.groups(entry.WARPGROUPS, outs, channels, taps[::-1], dy.numel() // outs, 64, 132)
         default = plan.chosen_parts(entry.WARPGROUPS, x, outs, walk, dy.numel() // outs)
         cuts = {"default": None, "groups": groups}
-        places = Places.of(walk, tuple(x.shape[2:]))
-        if places is not None and taps[-1] > 1:
-            depths = math.ceil(x.shape[0] * math.prod(places.pitch) / 64)
+        pitch = pitch_of(walk, tuple(x.shape[2:]))
+        if pitch is not None and taps[-1] > 1:
+            depths = math.ceil(places_of(walk, x.shape[0], tuple(x.shape[2:]), pitch) / 64)
             for rows in (3, 2, 1):
                 tiles = math.ceil(3 / rows) * math.ceil(outs / 64) * math.ceil(channels / 64)
                 for n in (1, 2, 3) if rows > 1 else (1, 2, 4):

@@ -26,7 +26,7 @@ from ..gemm.plan import TILES_N, Plan, fastest, few, k_tiles_of, kernel_extents,
 from ..gemm.umma_plan import Umma
 from ..gemm.warps_plan import Warps
 from .operands import whole
-from .windows import UNIT, Places, Window, stages_of
+from .windows import UNIT, Window, pitch_of, places_of, stages_of
 
 
 def cuts(c: Any, k: int, dtype: Any, epilogue: Epilogue | None = None, c_width: int = 16) -> list[Plan]:
@@ -118,10 +118,11 @@ def chosen_parts(family: str, x: Any, outs: int, walk: Any, pixels: int) -> Grou
     """Choose how the gradient of filters is cut, for a family of GPUs whose TMA loads the im2col matrix. x: the images.
     outs, walk: of the filters. pixels: of the output."""
     found = groups(family, outs, x.shape[1], walk.taps[::-1], pixels, UNIT, sms_here())
-    places = Places.of(walk, tuple(x.shape[2:])) if family == entry.WARPGROUPS else None
-    if places is None or walk.taps[-1] == 1 or not isinstance(found.cut, Plan):
+    extents = tuple(x.shape[2:])
+    pitch = pitch_of(walk, extents) if family == entry.WARPGROUPS else None
+    if pitch is None or walk.taps[-1] == 1 or not isinstance(found.cut, Plan):
         return found
-    count = x.shape[0] * math.prod(places.pitch)
+    count = places_of(walk, x.shape[0], extents, pitch)
     cut, time = _of_windows(tuning.here(), walk.taps, outs, x.shape[1], count, walk.dilation[-1], sms_here())
     columns = whole(x.shape[1], found.channels) * math.prod(walk.taps)
     return cut if time < _of_warpgroups(found.cut, outs, columns, pixels, found.number, sms_here()) else found

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The gradient of filters with stride 1 on Hopper, whose taps share what is loaded of the images.
 
-Let images be filled up with zeros to `pitch` pixels a row, so that a row's last ones are the next one's first, and so
-with rows; and let the output's gradient have zeros in as many places. Then a tap meets, for the places in their order,
-the pixels in their order, from its own distance on: the gradient of the tap is a product over all places. TMA's im2col
-mode counts pixels so, zeros too, and nothing is stored.
+Let the rows of images that a row of taps meets be filled up with zeros to `pitch` pixels, so that a row's last zeros are
+the next one's first; and let the output's gradient have zeros in as many places. Then a tap meets, for the places in
+their order, the pixels in their order, from its own distance on: the gradient of the tap is a product over all places.
+TMA's im2col mode counts pixels so, zeros too, and nothing is stored.
 
 A stage has 64 places: of 64 outputs the gradient, and for each row of taps a window of pixels, which all taps of the row
 multiply, each from another pixel on: they are columns of one wgmma, whose operand overlaps itself in shared memory. Of
@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from numba import cuda
@@ -26,14 +25,13 @@ from numba import cuda
 import numba_cute as cute
 from numba_cute import arch, pipeline, utils
 from numba_cute.nvgpu import cpasync, warpgroup
+from numba_cute.seam import traced
 
-from .. import entry
 from ..gemm.multiply import release
 from ..gemm.operands import load_op, mapped
 from ..gemm.output import partition
 from ..gemm.plan import mma_op, smem_layout
 from .operands import Walk, walked, whole
-from .tensors import channels_last
 
 UNIT, DEPTH = 64, 64  # outputs, or channels, of a tile; places of a stage
 MOST_ROWS, MOST_TAPS = 3, 3  # rows of taps of a CTA, and taps of each
@@ -49,12 +47,22 @@ REGISTERS = {
 # ---------------------------------------------------------------- in the kernel
 
 
+@traced
+def tile_at(coordinates: Any, place: Any, channel: Any, tap: Any, size: int) -> Any:
+    """Give TMA's coordinates of a tile of so many places. place, channel: its first. tap: along W, H, D."""
+    modes = cute.rank(coordinates.layout, mode=[1]) - 1
+    tap = (*tap, 0, 0, 0)[:modes]
+    there = cute.domain_offset((place, (channel, *tap)), coordinates)
+    step, (along, *_) = there.stride
+    return cute.make_tensor(there.iterator, cute.make_layout((size, UNIT), stride=(step, along)))
+
+
 def windows(
-    dtype, tma_y, mY, tma_x, mX, sums, tiled_mma, layouts, steps, taps, blocks, depths, rows: cute.Constexpr
+    dtype, tma_y, mY, tma_x, mX, sums, tiled_mma, layouts, apart, taps, blocks, depths, rows: cute.Constexpr
 ):  # fmt: skip
-    """sums: where they begin, of whole channels, and how far parts are apart. steps: places from row to row of taps, of H and of
-    D, and from tap to tap. taps: rows of H, all rows, and taps of a row. blocks: of a row's taps, of rows of taps, of
-    channels, of outputs. depths: stages of a part, and how many parts have one more. rows: of taps, that a CTA has."""
+    """sums: where they begin, of whole channels, and how far parts are apart. apart: places from tap to tap of a row.
+    taps: rows of H, all rows, and taps of a row. blocks: of a row's taps, of rows of taps, of channels, of outputs.
+    depths: stages of a part, and how many parts have one more. rows: of taps, that a CTA has."""
     y_layout, x_layout, a_layout, b_layout = layouts
     stages = cute.size(y_layout, mode=[2])
     along = cute.size(b_layout, mode=[0]) // UNIT
@@ -94,18 +102,13 @@ def windows(
             for depth in range(begin, end):
                 stage = producer.acquire_and_advance()
                 place = cute.Int32(depth * DEPTH)
-                gY = cute.local_tile(cute.domain_offset((place, out), mY), (DEPTH, UNIT), (0, 0))
-                tYsY, tYgY = partition(tma_y, sY, gY)
+                tYsY, tYgY = partition(tma_y, sY, tile_at(mY, place, out, (), DEPTH))
                 cute.copy(tma_y, tYgY, tYsY[None, stage.index], tma_bar_ptr=stage.barrier)
                 for i in cute.range_constexpr(rows):
                     row = first_row + i
-                    from_row = row % taps[0] * steps[0] + row // taps[0] * steps[1]
-                    there = place + from_row + first_tap * steps[2]
-                    gX = cute.local_tile(
-                        cute.domain_offset((cute.Int32(there), channel), mX),
-                        (cute.size(x_layout, mode=[0]), UNIT),
-                        (0, 0),
-                    )
+                    tap = (0, row % taps[0], row // taps[0])
+                    there = cute.Int32(place + first_tap * apart)
+                    gX = tile_at(mX, there, channel, tap, cute.size(x_layout, mode=[0]))
                     tXsX, tXgX = partition(tma_x, sX, gX)
                     cute.copy(tma_x, tXgX, tXsX[None, stage.index * rows + i], tma_bar_ptr=stage.barrier)
                 stage.commit()
@@ -163,35 +166,30 @@ class Window(NamedTuple):
     parts: int
 
 
-@dataclass(frozen=True)
-class Places:
-    """Images filled up, and the places in them. pitch: pixels of a row, rows, and so on, outermost mode first. far:
-    places from tap to tap along each mode."""
+def pitch_of(walk: Walk, extents: tuple[int, ...]) -> int | None:
+    """Count the pixels of a row that is filled up, which are the places of one; None where TMA cannot count them, or
+    the filter makes steps along W. walk, extents: of the images."""
+    (*_, n), (*_, out), (*_, before), (*_, after) = extents, walk.out(extents), walk.before, walk.after
+    if walk.stride[-1] > 1 or min(before, after) < 0:
+        return None
+    pitch = max(out, n + before, n + after)
+    most = {1: 1 << 15, 2: 1 << 7, 3: 1 << 4}[len(extents)]  # what a tensor map's corners reach
+    return pitch if max(before, abs(pitch - n - before), pitch - out) < most else None
 
-    pitch: tuple[int, ...]
-    far: tuple[int, ...]
 
-    @staticmethod
-    def of(walk: Walk, extents: tuple[int, ...]) -> Places | None:
-        """Find the places of a walk with stride 1 over images of such extents; None where TMA cannot count them."""
-        if max(walk.stride) > 1 or min(*walk.before, *walk.after) < 0:
-            return None
-        modes = list(zip(extents, walk.out(extents), walk.before, walk.after))
-        pitch = tuple(max(out, n + before, n + after) for n, out, before, after in modes)
-        most = {1: 1 << 15, 2: 1 << 7, 3: 1 << 4}[len(extents)]  # what a tensor map's corners reach
-        corners = (x for p, (n, out, before, _) in zip(pitch, modes) for x in (before, abs(p - n - before), p - out))
-        if max(corners) >= most:
-            return None
-        inner = [math.prod(pitch[i + 1 :]) for i in range(len(pitch))]
-        return Places(pitch, tuple(d * n for d, n in zip(walk.dilation, inner)))
+def walks_of(walk: Walk, extents: tuple[int, ...], pitch: int) -> tuple[Walk, Walk]:
+    """Give the walks over the output's gradient, and over the images, that go from place to place. pitch: as of
+    `pitch_of`. The others: of the images."""
+    one, none, (*_, n), (*_, out) = (1,) * len(extents), (0,) * (len(extents) - 1), extents, walk.out(extents)
+    last = lambda numbers, x: (*numbers[:-1], x)  # noqa: E731
+    after = last(walk.after, pitch - n - walk.before[-1])
+    of_x = Walk(last(walk.taps, 1), last(walk.stride, 1), walk.before, after, last(walk.dilation, 1))
+    return Walk(one, one, (*none, 0), (*none, pitch - out), one), of_x
 
-    def walks(self, walk: Walk, extents: tuple[int, ...]) -> tuple[Walk, Walk]:
-        """Give the walks of a pixel at a time over the output's gradient, and over the images."""
-        one = (1,) * len(extents)
-        out = walk.out(extents)
-        of_y = tuple(p - n for p, n in zip(self.pitch, out))
-        of_x = tuple(p - n - before for p, n, before in zip(self.pitch, extents, walk.before))
-        return Walk(one, one, (0,) * len(one), of_y, one), Walk(one, one, walk.before, of_x, one)
+
+def places_of(walk: Walk, images: int, extents: tuple[int, ...], pitch: int) -> int:
+    """Count the places. images, extents: of the images. pitch: as of `pitch_of`."""
+    return images * math.prod(walk.out(extents)[:-1]) * pitch
 
 
 def window_of(along: int, dilation: int) -> int:
@@ -209,8 +207,8 @@ def arguments(x: Any, dy: Any, sums: Any, walk: Walk, cut: Window, dtype: Any) -
     """Give the kernel's arguments. x: (N, …, C), dy: (N, …, outputs), both with channels contiguous. sums: float32,
     (parts, outputs, taps, channels), of whole tiles of outputs and channels. dtype: of the operands."""
     extents = tuple(map(int, x.shape[1:-1]))
-    places = Places.of(walk, extents)
-    assert places is not None
+    pitch = pitch_of(walk, extents)
+    assert pitch is not None
     parts, outs, _, channels = map(int, sums.shape)
     apart, stages, (rows, along, _) = walk.dilation[-1], stages_of(cut, walk.dilation[-1]), cut
     pixels = window_of(along, apart)
@@ -222,28 +220,22 @@ def arguments(x: Any, dy: Any, sums: Any, walk: Walk, cut: Window, dtype: Any) -
     )  # fmt: skip
     by = warpgroup.OperandMajorMode.MN
     tiled_mma = cute.make_tiled_mma(mma_op(dtype, UNIT * along, by, by), (1, 1, 1))
-    count, given = int(x.shape[0]) * math.prod(places.pitch), []
-    for array, own, layout, size in zip((dy, x), places.walks(walk, extents), (y_layout, x_layout), (DEPTH, pixels)):
+    count, given = places_of(walk, int(x.shape[0]), extents, pitch), []
+    both = zip((dy, x), walks_of(walk, extents, pitch), (y_layout, x_layout), (DEPTH, pixels))
+    for array, own, layout, size in both:
         smem = cute.slice_(layout, (None, None, 0))
         atom, there = walked(load_op(1, im2col=True), array, dtype, smem, (size, UNIT), own)
-        shape = (
-            cute.Int32(count + sum((t - 1) * f for t, f in zip(walk.taps, places.far))),
-            cute.Int32(whole(int(array.shape[-1]), UNIT)),
-        )
-        given += [
-            atom,
-            cute.make_tensor(there.iterator, cute.make_layout(shape, stride=(there.stride[0], there.stride[1][0]))),
-        ]
+        _, (_, *more) = there.shape
+        shape = cute.Int32(count + size), (cute.Int32(whole(int(array.shape[-1]), UNIT)), *map(cute.Int32, more))
+        given += [atom, cute.make_tensor(there.iterator, cute.make_layout(shape, stride=there.stride))]
     *outer, last = walk.taps
-    far = (0, 0, *places.far)[-3:]
-    depths = math.ceil(count / DEPTH)
-    steps = far[1], far[0], far[2]
     taps = (outer or [1])[-1], math.prod(outer), last
     blocks = math.ceil(last / along), math.ceil(taps[1] / rows), channels // UNIT, outs // UNIT
-    numbers = [tuple(map(cute.Int32, of)) for of in (steps, taps, blocks, divmod(depths, parts))]
+    numbers = [tuple(map(cute.Int32, of)) for of in (taps, blocks, divmod(math.ceil(count / DEPTH), parts))]
     every = cute.make_layout(cute.Int64(int(cute.size(sums))))
     held = cute.make_tensor(sums.iterator, every), cute.Int32(channels), cute.Int64(int(sums.stride[0]))
-    return (dtype, *given, held, tiled_mma, (y_layout, x_layout, a_layout, b_layout), *numbers, rows)
+    layouts = y_layout, x_layout, a_layout, b_layout
+    return (dtype, *given, held, tiled_mma, layouts, cute.Int32(apart), *numbers, rows)
 
 
 @functools.cache
