@@ -36,7 +36,7 @@ def gradient_of_filters(
     dy = in_order(dy.detach(), True) if outs == dy.shape[1] else padded(dy, outs)
     x = fitted.images(x.detach())
     check(what, "gradient", dy)
-    family = family_of(what, x, cut)
+    family = family_of(what, x, cut if isinstance(cut, Warps) else None)
     if family != entry.WARPS:
         check_steps(what, fitted.walk)
     sums = (_by_warps if family == entry.WARPS else _by_tma)(family, x, dy, outs, fitted.walk, cut)

@@ -25,9 +25,15 @@ SLICES = 8  # threads that add the same elements, where there are many parts
 
 
 @cuda.jit(launch_bounds=THREADS)
-def add_up(sums, total, of_sums, of_total, count, parts, apart, vector: cute.Constexpr, slices: cute.Constexpr):
-    """count: vectors of elements. parts: how many there are, `apart` elements each. of_sums, of_total: where vectors
-    lie, as of `spread`."""
+def add_up(
+    sums, total, of_sums, of_total, count, parts, apart, vector: cute.Constexpr, slices: cute.Constexpr,
+    overlaps: cute.Constexpr,
+):  # fmt: skip
+    """of_sums, of_total: where vectors lie, as of `spread`. count: vectors of elements. parts: how many there are,
+    `apart` elements each. vector: elements of one. slices: threads that add the same ones. overlaps: whether the launch
+    begins while the one before ends, which makes the sums."""
+    if cute.const_expr(overlaps):
+        arch.griddepcontrol_wait()
     each = THREADS // slices
     thread, _, _ = arch.thread_idx()
     block, _, _ = arch.block_idx()
@@ -82,10 +88,14 @@ def plan(sums: Any, total: Any, strides: tuple[int, ...]) -> Any:
     count, parts = math.prod(extents), sums.shape[0]
     slices = SLICES if parts > 2 * AHEAD else 1
     apart = entry.strides(sums)[0] if parts > 1 else 0
-    return entry.Work(
-        add_up, math.ceil(count / (THREADS // slices)), THREADS,
-        static=(*(modes(extents, of) for of in both), cute.Int32(count), cute.Int32(parts), cute.Int64(apart), vector, slices),
+    overlaps = entry.family_of(entry.target_at(sums)) != entry.WARPS
+    static = (
+        *(modes(extents, of) for of in both), cute.Int32(count), cute.Int32(parts), cute.Int64(apart), vector, slices,
+        overlaps,
     )  # fmt: skip
+    grid = math.ceil(count / (THREADS // slices))
+    bound = cute.launch(add_up, grid=grid, block=THREADS, pdl=overlaps)
+    return lambda sums, total: bound(sums, total, *static)
 
 
 ADD_UP = entry.Planned(plan, "convolution")
