@@ -11,13 +11,14 @@ from typing import Any
 import numba_cute as cute
 
 from .. import entry
-from ..gemm.launches import launch_on, sms_here
+from ..gemm.launches import clusters_here, launch_on, sms_here
 from ..gemm.operands import swapped, view
+from ..gemm.plan import Plan
 from ..gemm.warps_plan import Warps
 from . import warps, windows
 from .fit import fit, in_order, padded
 from .operands import Columns, Walk, whole
-from .plan import Groups, chosen_parts
+from .plan import Groups, chosen_parts, edge_of
 from .sums import ADD_UP
 from .tensors import channels_last, check, check_steps, family_of, pixels_of, placed, remembered, vectors
 from .windows import Window
@@ -39,31 +40,34 @@ def gradient_of_filters(
     family = family_of(what, x, cut if isinstance(cut, Warps) else None)
     if family != entry.WARPS:
         check_steps(what, fitted.walk)
-    sums = (_by_warps if family == entry.WARPS else _by_tma)(family, x, dy, outs, fitted.walk, cut)
+    sums, edge = (_by_warps if family == entry.WARPS else _by_tma)(family, x, dy, outs, fitted.walk, cut)
     part = sums[0].view(sums.shape[1], *fitted.walk.taps, -1)[: dw.shape[0], ..., : x.shape[1]].movedim(-1, 1)
-    ADD_UP((sums, dw), (fitted.back(part).stride(),))
+    ADD_UP((sums, dw), (fitted.back(part).stride(), edge))
 
 
 def _by_tma(family: str, x: Any, dy: Any, outs: int, walk: Walk, cut: Any) -> Any:
-    """The gradient of filters (parts, outputs, K), each tap of whole tiles of channels."""
+    """The gradient of filters (parts, outputs, K), each tap of whole tiles of channels, and how many columns are in the
+    first part alone."""
     torch, channels = entry.pytorch(), x.shape[1]
     cut = cut or chosen_parts(family, x, outs, walk, dy.numel() // outs)
     if isinstance(cut, Window):
         return _by_windows(x, dy, outs, walk, cut)
     own, count, each = cut
-    padded = whole(channels, each)
-    sums = torch.empty((count, outs, math.prod(walk.taps) * padded), dtype=torch.float32, device=x.device)
+    columns, apart = math.prod(walk.taps) * whole(channels, each), isinstance(own, Plan)
+    sums = torch.empty((count, outs, columns), dtype=torch.float32, device=x.device)
 
     def made() -> Any:
         def place(dy: Any, x: Any, sums: Any) -> tuple[Any, Any, Any]:
+            if apart:
+                return swapped(pixels_of(dy)), Columns(channels_last(x), walk, each, None), sums
             rows = pixels_of(dy).shape[0] // count
             a = placed(dy, (count, outs, rows), (rows * outs, 1, outs))
             return a, Columns(channels_last(x), walk, each, count), sums
 
-        return launch_on((dy, x, sums), place, entry.element_type(x), own)
+        return launch_on((dy, x, sums), place, entry.element_type(x), own, apart=apart)
 
     remembered(_known, [dy, x, sums], (walk, cut), made)(dy, x, sums)
-    return sums
+    return sums, edge_of(own, outs, columns, clusters_here(own)) if apart else 0
 
 
 def _by_windows(x: Any, dy: Any, outs: int, walk: Walk, cut: Window) -> Any:
@@ -84,7 +88,7 @@ def _by_windows(x: Any, dy: Any, outs: int, walk: Walk, cut: Window) -> Any:
         return lambda dy, x, sums: bound(*given(dy, x, sums))
 
     remembered(_known, [dy, x, sums], (walk, cut), made)(dy, x, sums)
-    return sums.flatten(2)
+    return sums.flatten(2), 0
 
 
 def _by_warps(_: str, x: Any, dy: Any, outs: int, walk: Walk, cut: Warps | None) -> Any:
@@ -102,4 +106,4 @@ def _by_warps(_: str, x: Any, dy: Any, outs: int, walk: Walk, cut: Warps | None)
         return launch_on((dy, x, sums), place, dtype, cut, share=share)
 
     remembered(_known, [dy, x, sums], (walk, cut, share), made)(dy, x, sums)
-    return sums
+    return sums, 0

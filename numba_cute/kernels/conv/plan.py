@@ -22,7 +22,7 @@ from ..gemm.epilogue import Epilogue
 from ..gemm.indexed import in_vectors
 from ..gemm.launches import sms_here
 from ..gemm.operands import Source
-from ..gemm.plan import TILES_N, Plan, fastest, few, k_tiles_of, kernel_extents, pieces_of, room_of
+from ..gemm.plan import TILES_N, Plan, alone_of, fastest, few, k_tiles_of, kernel_extents, pieces_of, room_of
 from ..gemm.umma_plan import Umma
 from ..gemm.warps_plan import Warps
 from .operands import whole
@@ -133,7 +133,7 @@ def _of_windows(
     gpu: Any, taps: tuple[int, ...], outs: int, channels: int, places: int, dilation: int, sms: int
 ) -> tuple[Window, float]:
     """The fastest cut into windows, and its microseconds, by a model that knows what a stage of three taps of a row
-    takes, by the rows of a CTA (`window`)."""
+    takes, by the rows of a CTA, and the CTAs of an SM (`window`)."""
     known, (*outer, last), best = tuning.numbers("conv"), taps, (math.inf, Window(1, 1, 1))
     lines, depths = math.prod(outer), math.ceil(places / UNIT)
     for rows, along in itertools.product(range(1, min(3, lines) + 1), range(1, min(3, last) + 1)):
@@ -141,10 +141,11 @@ def _of_windows(
         if stages_of(Window(rows, along, 1), dilation) < 3:
             continue
         for parts in {max(1, min(depths, sms * n // tiles)) for n in (1, 2, 3, 4)}:
-            rounds = math.ceil(tiles * parts / sms)
-            end = known.epilogue * rows * along / 9
-            time = rounds * (math.ceil(depths / parts) * known.window[rows] * (1 + along) / 4 + end)
-            time += parts * whole(outs, UNIT) * whole(channels, UNIT) * math.prod(taps) * 8 / known.memory
+            together = 2 if rows == 1 and tiles * parts > sms else 1  # CTAs of an SM
+            rounds = math.ceil(tiles * parts / (sms * together))
+            stage = known.window[rows, together] * (1 + along) / 4
+            time = rounds * (math.ceil(depths / parts) * stage + known.epilogue)
+            time += _added(parts * whole(outs, UNIT) * whole(channels, UNIT) * math.prod(taps))
             best = min(best, (time + known.launch, Window(rows, along, parts)))
     return best[1], best[0]
 
@@ -163,30 +164,51 @@ def _groups(
     of_warpgroups = family == entry.WARPGROUPS
     time = _of_warpgroups if of_warpgroups else _of_tensor_memory
     best = math.inf, Groups(Plan(unit, 1) if of_warpgroups else Umma(unit, 1), 1, unit)
-    counts = [n for n in range(1, min(pixels, 2 * sms) + 1) if pixels % n == 0]
-    cuts: Any = (
-        [Plan(*of) for of in itertools.product((256, 192, 128, 64), (1, 2))] if of_warpgroups else umma_plan.CUTS
-    )
-    for cut, count in itertools.product(cuts, counts):
+    most = min(math.ceil(pixels / UNIT) if of_warpgroups else pixels, 2 * sms)
+    counts = [n for n in range(1, most + 1) if of_warpgroups or pixels % n == 0]
+    for cut in WARPGROUPS_CUTS if of_warpgroups else umma_plan.CUTS:
         each = cut.tile_n if channels > cut.tile_n else unit
-        padded = -(-channels // each) * each
-        if fits(cut.tile_n // unit, (padded // unit, *taps)):
-            found = time(cut, outs, padded * math.prod(taps), pixels, count, sms)
-            best = min(best, (found, Groups(cut, count, each)))
+        columns = whole(channels, each) * math.prod(taps)
+        if not fits(cut.tile_n // unit, (whole(channels, each) // unit, *taps)):
+            continue
+        for count in counts:
+            one = cut._replace(splits=count) if of_warpgroups else cut
+            if of_warpgroups and cut.tail and not (count > 1 and edge_of(one, outs, columns, sms)):
+                continue
+            best = min(best, (time(one, outs, columns, pixels, count, sms), Groups(one, count, each)))
     return best[1]
 
 
+WARPGROUPS_CUTS = [Plan(*of) for of in itertools.product((256, 192, 128, 64), (1, 2))]
+WARPGROUPS_CUTS += [Plan(tile_n, 1, tail=True) for tile_n in (256, 192, 128)]
+
+
+def edge_of(cut: Plan, outs: int, columns: int, clusters: int) -> int:
+    """Count the columns of a gradient of filters whose tiles are not shared: those of whole rounds, if the others' are
+    whole columns of tiles; 0 if all are shared. clusters: that fit on the device."""
+    down, across = math.ceil(outs / TILE_M), columns // cut.tile_n
+    alone = alone_of(down * across, clusters, cut)
+    return alone // down * cut.tile_n if alone % down == 0 and down <= tuning.numbers("matmul").group_m else 0
+
+
 def _of_warpgroups(cut: Plan, outs: int, columns: int, pixels: int, count: int, sms: int) -> float:
-    """The microseconds of a gradient of filters in so many groups, by wgmma. columns: of all taps."""
+    """The microseconds of a gradient of filters in so many parts, by wgmma. columns: of all taps."""
     known, (tile_n, sharers, *_) = tuning.numbers("conv"), cut
     if sharers > min(sms, math.ceil(outs / TILE_M)):
         return math.inf
-    tiles = math.ceil(outs / (sharers * TILE_M)) * sharers * (columns // tile_n) * count
-    rounds = math.ceil(tiles / (sms // sharers * sharers))
-    end = 2 * known.epilogue * tile_n / 256
-    multiply = rounds * (math.ceil(pixels / count / 64) * known.k_tile[tile_n, sharers] + end)
-    added = (count * outs * columns * 8 / known.memory + known.launch) * (count > 1)
-    return float(multiply + added)
+    tiles, k_tiles = math.ceil(outs / (sharers * TILE_M)) * sharers * (columns // tile_n), math.ceil(pixels / UNIT)
+    room, end = sms // sharers * sharers, 2 * known.epilogue * tile_n / 256
+    alone = alone_of(tiles, room, cut)
+    each = known.outer[tile_n, sharers]
+    multiply = alone // room * (k_tiles * each + end)
+    multiply += math.ceil((tiles - alone) * count / room) * (math.ceil(k_tiles / count) * each + end)
+    return float(multiply + known.launch + _added(outs * columns * (count - (count - 1) * alone / tiles)))
+
+
+def _added(sums: float) -> float:
+    """The microseconds in which so many sums are written and added up."""
+    known = tuning.numbers("conv")
+    return float(4 * sums / known.memory + known.launch / 2)
 
 
 def _of_tensor_memory(cut: Umma, outs: int, columns: int, pixels: int, count: int, sms: int) -> float:

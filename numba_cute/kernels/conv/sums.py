@@ -26,11 +26,11 @@ SLICES = 8  # threads that add the same elements, where there are many parts
 
 @cuda.jit(launch_bounds=THREADS)
 def add_up(
-    sums, total, of_sums, of_total, count, parts, apart, vector: cute.Constexpr, slices: cute.Constexpr,
+    sums, total, of_sums, of_total, count, parts, apart, edge, vector: cute.Constexpr, slices: cute.Constexpr,
     overlaps: cute.Constexpr,
 ):  # fmt: skip
     """of_sums, of_total: where vectors lie, as of `spread`. count: vectors of elements. parts: how many there are,
-    `apart` elements each. vector: elements of one. slices: threads that add the same ones. overlaps: whether the launch
+    `apart` elements each. edge: elements of a row, and those of them that are in the first part alone. vector: elements of one. slices: threads that add the same ones. overlaps: whether the launch
     begins while the one before ends, which makes the sums."""
     if cute.const_expr(overlaps):
         arch.griddepcontrol_wait()
@@ -42,7 +42,10 @@ def add_up(
     made = cute.make_rmem_tensor(vector, cute.Float32)
     made.fill(0.0)
     shared = cute.Int32(min(index, cute.Int32(count - 1)))
-    at = cute.make_tensor(sums).iterator + spread(shared, of_sums)
+    offset = spread(shared, of_sums)
+    if cute.Int32(offset) % edge[0] < edge[1]:
+        parts = cute.Int32(1)
+    at = cute.make_tensor(sums).iterator + offset
     some = cute.make_rmem_tensor((vector, AHEAD), cute.Float32)
     for part in range(first, parts, slices * AHEAD):
         for i in cute.range_constexpr(AHEAD):  # all are asked for before any is looked at
@@ -74,9 +77,9 @@ def add_up(
         cute.autovec_copy(rounded, cute.make_tensor(there, cute.make_layout(vector)))
 
 
-def plan(sums: Any, total: Any, strides: tuple[int, ...]) -> Any:
-    """Plan total = sums.sum(0). sums: (parts, …), float32. total: of other shape. strides: of each mode of it, those of
-    a part's elements."""
+def plan(sums: Any, total: Any, strides: tuple[int, ...], edge: int) -> Any:
+    """Plan total = sums.sum(0). sums: (parts, rows, columns), float32, dense. total: of other shape. strides: of each
+    mode of it, those of a part's elements. edge: columns that are in the first part alone."""
     steps = entry.strides(total)
     order = sorted(range(len(steps)), key=lambda i: (strides[i], steps[i]))
     shown = [(total.shape[i], strides[i], steps[i]) for i in order if total.shape[i] > 1] or [(1, 1, 1)]
@@ -90,8 +93,8 @@ def plan(sums: Any, total: Any, strides: tuple[int, ...]) -> Any:
     apart = entry.strides(sums)[0] if parts > 1 else 0
     overlaps = entry.family_of(entry.target_at(sums)) != entry.WARPS
     static = (
-        *(modes(extents, of) for of in both), cute.Int32(count), cute.Int32(parts), cute.Int64(apart), vector, slices,
-        overlaps,
+        *(modes(extents, of) for of in both), cute.Int32(count), cute.Int32(parts), cute.Int64(apart),
+        (cute.Int32(sums.shape[-1]), cute.Int32(edge)), vector, slices, overlaps,
     )  # fmt: skip
     grid = math.ceil(count / (THREADS // slices))
     bound = cute.launch(add_up, grid=grid, block=THREADS, pdl=overlaps)

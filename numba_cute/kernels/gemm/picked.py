@@ -30,6 +30,7 @@ AHEAD = 4  # vectors that a thread has on their way
 def pick(source, index, made, rows, has, steps, vectors, each: cute.Constexpr):
     """rows: of `made`. has: rows of the source. steps: bytes from row to row of both. vectors: of a row. each: threads
     that copy a row."""
+    arch.griddepcontrol_launch_dependents()  # the product, which waits until all is written
     thread, _, _ = arch.thread_idx()
     block, _, _ = arch.block_idx()
     row = cute.Int32(block * (THREADS // each) + thread // each)
