@@ -91,7 +91,7 @@ def _by_windows(x: Any, dy: Any, outs: int, walk: Walk, cut: Window) -> Any:
     return sums.flatten(2), 0
 
 
-def _by_warps(_: str, x: Any, dy: Any, outs: int, walk: Walk, cut: Warps | None) -> Any:
+def _by_warps(_: str, x: Any, dy: Any, outs: int, walk: Walk, cut: Any) -> Any:
     """The gradient of filters (parts, outputs, K), for GPUs whose tensor cores are a warp's."""
     torch, dtype, pixels = entry.pytorch(), entry.element_type(x), dy.numel() // outs
     depth, target = math.prod(walk.taps) * whole(x.shape[1], 16 // x.element_size()), entry.target_at(x)

@@ -11,6 +11,7 @@ import contextlib
 import functools
 import itertools
 import math
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from numba_cute import CuteError
@@ -95,8 +96,8 @@ def chosen(
 
 
 class Groups(NamedTuple):
-    """How the gradient of filters is cut: a Plan or an Umma, into how many groups of pixels, whose sums are added, and
-    the channels, of which each tap has whole multiples."""
+    """How the gradient of filters is cut: a Plan, which says the parts of the pixels too (`splits`), or an Umma; how
+    many parts these are, whose sums are added; and the channels, of which each tap has whole multiples."""
 
     cut: Plan | Umma
     number: int
@@ -162,21 +163,32 @@ def _groups(
     gpu: Any, family: str, outs: int, channels: int, taps: tuple[int, ...], pixels: int, unit: int, sms: int
 ) -> Groups:  # fmt: skip
     of_warpgroups = family == entry.WARPGROUPS
-    time = _of_warpgroups if of_warpgroups else _of_tensor_memory
-    best = math.inf, Groups(Plan(unit, 1) if of_warpgroups else Umma(unit, 1), 1, unit)
-    most = min(math.ceil(pixels / UNIT) if of_warpgroups else pixels, 2 * sms)
-    counts = [n for n in range(1, most + 1) if of_warpgroups or pixels % n == 0]
+    usual = Groups(Plan(unit, 1) if of_warpgroups else Umma(unit, 1), 1, unit)
+    best: tuple[float, Groups] = math.inf, usual
     for cut in WARPGROUPS_CUTS if of_warpgroups else umma_plan.CUTS:
         each = cut.tile_n if channels > cut.tile_n else unit
         columns = whole(channels, each) * math.prod(taps)
-        if not fits(cut.tile_n // unit, (whole(channels, each) // unit, *taps)):
-            continue
-        for count in counts:
-            one = cut._replace(splits=count) if of_warpgroups else cut
-            if of_warpgroups and cut.tail and not (count > 1 and edge_of(one, outs, columns, sms)):
-                continue
-            best = min(best, (time(one, outs, columns, pixels, count, sms), Groups(one, count, each)))
+        if fits(cut.tile_n // unit, (whole(channels, each) // unit, *taps)):
+            found: Any = (_parts_of if of_warpgroups else _groups_of)(cut, outs, columns, pixels, sms)
+            best = min(best, *((time, Groups(one, count, each)) for time, one, count in found), key=lambda x: x[0])
     return best[1]
+
+
+def _parts_of(cut: Any, outs: int, columns: int, pixels: int, sms: int) -> Iterator[tuple[float, Plan, int]]:
+    """Yield the microseconds of a cut in each number of parts, which have any numbers of pixels."""
+    for count in range(1, min(math.ceil(pixels / UNIT), 2 * sms) + 1):
+        one = cut._replace(splits=count)
+        if not cut.tail or (count > 1 and edge_of(one, outs, columns, sms)):
+            yield _of_warpgroups(one, outs, columns, pixels, count, sms), one, count
+        else:
+            yield math.inf, one, count
+
+
+def _groups_of(cut: Any, outs: int, columns: int, pixels: int, sms: int) -> Iterator[tuple[float, Umma, int]]:
+    """Yield the clocks of a cut in each number of groups, all of as many pixels."""
+    for count in range(1, min(pixels, 2 * sms) + 1):
+        if pixels % count == 0:
+            yield _of_tensor_memory(cut, outs, columns, pixels, count, sms), cut, count
 
 
 WARPGROUPS_CUTS = [Plan(*of) for of in itertools.product((256, 192, 128, 64), (1, 2))]

@@ -30,8 +30,9 @@ def add_up(
     overlaps: cute.Constexpr,
 ):  # fmt: skip
     """of_sums, of_total: where vectors lie, as of `spread`. count: vectors of elements. parts: how many there are,
-    `apart` elements each. edge: elements of a row, and those of them that are in the first part alone. vector: elements of one. slices: threads that add the same ones. overlaps: whether the launch
-    begins while the one before ends, which makes the sums."""
+    `apart` elements each. edge: elements of a row, and those of them that are in the first part alone. vector: elements
+    of one. slices: threads that add the same ones. overlaps: whether the launch begins while the one before ends, which
+    makes the sums."""
     if cute.const_expr(overlaps):
         arch.griddepcontrol_wait()
     each = THREADS // slices
@@ -45,12 +46,12 @@ def add_up(
     offset = spread(shared, of_sums)
     if cute.Int32(offset) % edge[0] < edge[1]:
         parts = cute.Int32(1)
-    at = cute.make_tensor(sums).iterator + offset
+    begin = cute.make_tensor(sums).iterator + offset
     some = cute.make_rmem_tensor((vector, AHEAD), cute.Float32)
     for part in range(first, parts, slices * AHEAD):
         for i in cute.range_constexpr(AHEAD):  # all are asked for before any is looked at
             there = cute.Int32(min(cute.Int32(part + i * slices), cute.Int32(parts - 1)))
-            place = at + cute.Int64(there) * apart
+            place = begin + cute.Int64(there) * apart
             source = cute.make_ptr(cute.Float32, place.toint(), cute.AddressSpace.gmem, 4 * vector)
             cute.autovec_copy(cute.make_tensor(source, cute.make_layout(vector)), some[None, i])
         for i in cute.range_constexpr(AHEAD):
@@ -71,10 +72,10 @@ def add_up(
         target = cute.make_tensor(total)
         rounded = cute.make_rmem_tensor(vector, target.element_type)
         rounded.store(made.load().to(target.element_type))
-        place = (target.iterator + spread(index, of_total)).toint()
+        at = (target.iterator + spread(index, of_total)).toint()
         nbytes = vector * target.element_type.width // 8
-        there = cute.make_ptr(target.element_type, place, cute.AddressSpace.gmem, nbytes)
-        cute.autovec_copy(rounded, cute.make_tensor(there, cute.make_layout(vector)))
+        end = cute.make_ptr(target.element_type, at, cute.AddressSpace.gmem, nbytes)
+        cute.autovec_copy(rounded, cute.make_tensor(end, cute.make_layout(vector)))
 
 
 def plan(sums: Any, total: Any, strides: tuple[int, ...], edge: int) -> Any:

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The gradient of filters with stride 1 on Hopper, whose taps share what is loaded of the images.
 
-Let the rows of images that a row of taps meets be filled up with zeros to `pitch` pixels, so that a row's last zeros are
-the next one's first; and let the output's gradient have zeros in as many places. Then a tap meets, for the places in
-their order, the pixels in their order, from its own distance on: the gradient of the tap is a product over all places.
-TMA's im2col mode counts pixels so, zeros too, and nothing is stored.
+Let the rows of images that a row of taps meets be filled up with zeros to `pitch` pixels, so that a row's last zeros
+are the next one's first; and let the output's gradient have zeros in as many places. Then a tap meets, for the places
+in their order, the pixels in their order, from its own distance on: the gradient of the tap is a product over all
+places. TMA's im2col mode counts pixels so, zeros too, and nothing is stored.
 
-A stage has 64 places: of 64 outputs the gradient, and for each row of taps a window of pixels, which all taps of the row
-multiply, each from another pixel on: they are columns of one wgmma, whose operand overlaps itself in shared memory. Of
-nine taps that takes from the L2 cache 35 KB, and not 80, and reads from shared memory two thirds of what it can give.
-Each of up to three warpgroups has a row of taps. A CTA sums a range of places, and writes its sums in float32.
+A stage has 64 places: of 64 outputs the gradient, and for each row of taps a window of pixels, which all taps of the
+row multiply, each from another pixel on: they are columns of one wgmma, whose operand overlaps itself in shared memory.
+Of nine taps that takes from the L2 cache 35 KB, and not 80, and reads from shared memory two thirds of what it can
+give. Each of up to three warpgroups has a row of taps. A CTA sums a range of places, and writes its sums in float32.
 
-The zeros beside the output's gradient are multiplied: where pixels are infinite or NaN, all taps that come near are NaN.
+The zeros beside the output's gradient are multiplied: where a pixel at the edge is infinite or NaN, taps that do not
+meet it are NaN too.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from numba_cute.nvgpu import cpasync, warpgroup
 from numba_cute.seam import traced
 
 from ..gemm.multiply import release
-from ..gemm.operands import load_op, mapped
+from ..gemm.operands import load_op
 from ..gemm.output import partition
 from ..gemm.plan import mma_op, smem_layout
 from .operands import Walk, walked, whole

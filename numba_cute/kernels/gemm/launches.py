@@ -36,8 +36,8 @@ def simulate(
     a: Any, b: Any, c: Any, dtype: Any, cut: Plan | Warps | Umma = USUAL, epilogue: Epilogue | None = None,
     clusters: int = 1, c_dtype: Any = None, apart: bool = False, **options: Any,
 ) -> None:  # fmt: skip
-    """Run the GEMM in the simulator on NumPy's arrays. a, b, c, dtype, cut, epilogue, c_dtype, apart: as of `arguments`.
-    clusters: that fit on the device. options: those of `cute.simulate`; arch is the first that has the cut's
+    """Run the GEMM in the simulator on NumPy's arrays. a, b, c, dtype, cut, epilogue, c_dtype, apart: as of
+    `arguments`. clusters: that fit on the device. options: those of `cute.simulate`; arch is the first that has the cut's
     instructions, if not given."""
     if not isinstance(cut, Plan):
         (plans, first), room = _BESIDE[type(cut)], {}
@@ -418,7 +418,8 @@ def launch_on(
     """Give what launches the GEMM on tensors like some: two operands, a result, the epilogue's, and the indices.
 
     tensors: the first three. place: gives of them a, b and c as of `arguments`. dtype, cut, epilogue: as there. rows:
-    the indices that name A's rows and C's, or None. share: of a Warps, as of its arguments. apart: of a Plan, likewise."""
+    the indices that name A's rows and C's, or None. share: of a Warps, apart: of a Plan, as of their
+    arguments."""
     indices = [r for r in rows if r is not None]
     named, form, count = (
         (rows[0] is not None, rows[1] is not None),

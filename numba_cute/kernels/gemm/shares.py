@@ -14,7 +14,7 @@ from numba_cute.seam import current, static, traced
 class Shares(utils.PersistentTileSchedulerParams):
     """Tiles in their order, the last of them several times over. whole: how many clusters' tiles come before these.
     splits: how many clusters share each of these; the layer of a tile says which of its shares it is (`share_of`).
-    apart: the shares are not added up: each is a matrix of the result, and a tile that is not shared is of the first."""
+    apart: the shares are not added up: each is of a matrix of the result, a tile that is not shared of the first."""
 
     whole: Any = 0
     splits: int = 1
@@ -54,8 +54,8 @@ def apart_of(schedule):
 
 @traced
 def share_of(layer, splits, apart=None):
-    """Return a layer's batch and share: below `splits` one of so many, and `splits` of a tile that is not shared. apart:
-    of `apart_of`, where there are as many shares, and the batch is the result's."""
+    """Return a layer's batch and share: below `splits` one of so many, and `splits` of a tile that is not shared.
+    apart: of `apart_of`; there are as many shares then, and the batch is the result's."""
     if apart is not None:
         return layer % apart, layer
     return (layer, 0) if splits == 1 else (layer // (splits + 1), layer % (splits + 1))
