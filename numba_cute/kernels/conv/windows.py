@@ -28,7 +28,7 @@ from numba_cute import arch, pipeline, utils
 from numba_cute.nvgpu import cpasync, warpgroup
 from numba_cute.seam import traced
 
-from ..gemm.multiply import release
+from ..gemm import multiply
 from ..gemm.operands import load_op
 from ..gemm.output import partition
 from ..gemm.plan import mma_op, smem_layout
@@ -56,6 +56,26 @@ def tile_at(coordinates: Any, place: Any, channel: Any, tap: Any, size: int) -> 
     there = cute.domain_offset((place, (channel, *tap)), coordinates)
     step, (along, *_) = there.stride
     return cute.make_tensor(there.iterator, cute.make_layout((size, UNIT), stride=(step, along)))
+
+
+@cute.jit
+def store(acc, sums, taps, place, thread):
+    """Write a warpgroup's sums, of which each thread has pairs. sums, taps: as of `windows`. place: the part, the first
+    output, the row of taps, the first of its taps, and the first channel."""
+    part, out, row, first, channel = place
+    along = cute.size(acc) // (UNIT // 2)
+    each = cute.make_tensor(acc.iterator, cute.make_layout((2, 2, UNIT // 8, along)))
+    down, across = thread // 32 * 16 + thread % 32 // 4, thread % 4 * 2
+    whole_row = taps[1] * taps[2] * sums[1]
+    at = sums[0].iterator + cute.Int64(part) * sums[2] + cute.Int64(out + down) * cute.Int64(whole_row)
+    for j in cute.range_constexpr(along):
+        tap = first + j
+        if tap < taps[2]:
+            there = at + cute.Int64((row * taps[2] + tap) * sums[1] + channel + across)
+            for half in cute.range_constexpr(2):
+                for i in cute.range_constexpr(UNIT // 8):
+                    arch.store(there + 8 * i, (each[0, half, i, j], each[1, half, i, j]))
+                there = there + cute.Int64(8 * whole_row)
 
 
 def windows(
@@ -120,39 +140,12 @@ def windows(
         own = cute.Int32((warp_idx - 4) // 4)  # which row of the CTA's
         thread = cute.Int32(tidx % 128)
         mma = tiled_mma.get_slice(thread)
-        adds = tiled_mma.set(warpgroup.Field.ACCUMULATE, True)
         tCrY = tiled_mma.make_fragment_A(mma.partition_A(cute.make_tensor(sY.iterator, a_layout)))
         tCrX = tiled_mma.make_fragment_B(mma.partition_B(cute.make_tensor(sX.iterator, b_layout)))
         acc = tiled_mma.make_fragment_C(tiled_mma.partition_shape_C((UNIT, UNIT * along)))
-        done = mainloop.make_consumer()
-        for depth in range(begin, end):
-            stage = consumer.wait_and_advance()
-            window = stage.index * rows + own
-            warpgroup.fence()
-            first = tiled_mma.set(warpgroup.Field.ACCUMULATE, depth > begin)
-            cute.gemm(first, acc, tCrY[None, None, 0, stage.index], tCrX[None, None, 0, window], acc)
-            for k in cute.range_constexpr(1, cute.size(tCrY, mode=[2])):
-                cute.gemm(adds, acc, tCrY[None, None, k, stage.index], tCrX[None, None, k, window], acc)
-            warpgroup.commit_group()
-            warpgroup.wait_group(1)  # the tensor cores may still read this stage, but not the one before
-            if depth > begin:
-                release(done)
-        warpgroup.wait_group(0)
-        release(done)
-        row = first_row + own
-        if row < taps[1]:
-            down, across = thread // 32 * 16 + thread % 32 // 4, thread % 4 * 2
-            each = cute.make_tensor(acc.iterator, cute.make_layout((2, 2, UNIT // 8, along)))
-            whole_row = taps[1] * taps[2] * sums[1]
-            at = sums[0].iterator + cute.Int64(part) * sums[2] + cute.Int64(out + down) * cute.Int64(whole_row)
-            for j in cute.range_constexpr(along):
-                tap = first_tap + j
-                if tap < taps[2]:
-                    there = at + cute.Int64((row * taps[2] + tap) * sums[1] + channel + across)
-                    for half in cute.range_constexpr(2):
-                        for i in cute.range_constexpr(UNIT // 8):
-                            arch.store(there + 8 * i, (each[0, half, i, j], each[1, half, i, j]))
-                        there = there + cute.Int64(8 * whole_row)
+        multiply.plainly(consumer, tiled_mma, acc, tCrY, tCrX[None, None, None, own, None], cute.Int32(end - begin))
+        if first_row + own < taps[1]:
+            store(acc, sums, taps, (part, out, first_row + own, first_tap, channel), thread)
 
 
 # ---------------------------------------------------------------- on the host
@@ -216,8 +209,9 @@ def arguments(x: Any, dy: Any, sums: Any, walk: Walk, cut: Window, dtype: Any) -
     y_layout = smem_layout(dtype, 1, DEPTH, UNIT, stages)
     x_layout = smem_layout(dtype, 1, pixels, UNIT, stages * rows)
     a_layout = cute.make_layout((UNIT, DEPTH, stages), stride=(1, UNIT, UNIT * DEPTH))
+    row = UNIT * pixels
     b_layout = cute.make_layout(
-        ((UNIT, along), DEPTH, stages * rows), stride=((1, UNIT * apart), UNIT, UNIT * pixels)
+        ((UNIT, along), DEPTH, rows, stages), stride=((1, UNIT * apart), UNIT, row, row * rows)
     )  # fmt: skip
     by = warpgroup.OperandMajorMode.MN
     tiled_mma = cute.make_tiled_mma(mma_op(dtype, UNIT * along, by, by), (1, 1, 1))

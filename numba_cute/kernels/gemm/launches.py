@@ -37,8 +37,8 @@ def simulate(
     clusters: int = 1, c_dtype: Any = None, apart: bool = False, **options: Any,
 ) -> None:  # fmt: skip
     """Run the GEMM in the simulator on NumPy's arrays. a, b, c, dtype, cut, epilogue, c_dtype, apart: as of
-    `arguments`. clusters: that fit on the device. options: those of `cute.simulate`; arch is the first that has the cut's
-    instructions, if not given."""
+    `arguments`. clusters: that fit on the device. options: those of `cute.simulate`; arch is the first that has the
+    cut's instructions, if not given."""
     if not isinstance(cut, Plan):
         (plans, first), room = _BESIDE[type(cut)], {}
         options = {"arch": first} | options
