@@ -59,6 +59,26 @@ def tile_at(coordinates: Any, place: Any, channel: Any, tap: Any, size: int) -> 
 
 
 @cute.jit
+def load(tma_y, mY, sY, tma_x, mX, sX, producer, begin, end, place, taps_h, apart, rows):
+    """Bring the stages from `begin` to `end`, as TMA has room for them. A whole warp. place: the first output, row of
+    taps, tap of a row, and channel. taps_h: rows of H. apart, rows: as of `windows`."""
+    out, first_row, first_tap, channel = place
+    pixels = cute.size(sX, mode=[0])
+    for depth in range(begin, end):
+        stage = producer.acquire_and_advance()
+        first = cute.Int32(depth * DEPTH)
+        tYsY, tYgY = partition(tma_y, sY, tile_at(mY, first, out, (), DEPTH))
+        cute.copy(tma_y, tYgY, tYsY[None, stage.index], tma_bar_ptr=stage.barrier)
+        for i in cute.range_constexpr(rows):
+            row = first_row + i
+            gX = tile_at(mX, first + first_tap * apart, channel, (0, row % taps_h, row // taps_h), pixels)
+            tXsX, tXgX = partition(tma_x, sX, gX)
+            cute.copy(tma_x, tXgX, tXsX[None, stage.index * rows + i], tma_bar_ptr=stage.barrier)
+        stage.commit()
+    producer.tail()
+
+
+@cute.jit
 def store(acc, sums, taps, place, thread):
     """Write a warpgroup's sums, of which each thread has pairs. sums, taps: as of `windows`. place: the part, the first
     output, the row of taps, the first of its taps, and the first channel."""
@@ -120,20 +140,8 @@ def windows(
         if cute.const_expr(rows > 1):
             arch.setmaxregister_decrease(REGISTERS[rows][0])
         if warp_idx == 0:
-            for depth in range(begin, end):
-                stage = producer.acquire_and_advance()
-                place = cute.Int32(depth * DEPTH)
-                tYsY, tYgY = partition(tma_y, sY, tile_at(mY, place, out, (), DEPTH))
-                cute.copy(tma_y, tYgY, tYsY[None, stage.index], tma_bar_ptr=stage.barrier)
-                for i in cute.range_constexpr(rows):
-                    row = first_row + i
-                    tap = (0, row % taps[0], row // taps[0])
-                    there = cute.Int32(place + first_tap * apart)
-                    gX = tile_at(mX, there, channel, tap, cute.size(x_layout, mode=[0]))
-                    tXsX, tXgX = partition(tma_x, sX, gX)
-                    cute.copy(tma_x, tXgX, tXsX[None, stage.index * rows + i], tma_bar_ptr=stage.barrier)
-                stage.commit()
-            producer.tail()
+            place = (out, first_row, first_tap, channel)
+            load(tma_y, mY, sY, tma_x, mX, sX, producer, begin, end, place, taps[0], apart, rows)
     else:
         if cute.const_expr(rows > 1):
             arch.setmaxregister_increase(REGISTERS[rows][1])

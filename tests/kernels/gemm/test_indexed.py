@@ -141,7 +141,8 @@ def test_what_threads_write_is_not_turned():
         arguments(a, b, c, BF16, 1, Plan(64, 1, turned=True))
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", pytest.param("float32", marks=SLOW)])
+@SLOW
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
 def test_rows_are_copied_first_where_that_takes_less_time(dtype, monkeypatch):
     """What an index has no row for is NaN, as where the kernel gathers rows."""
     torch = pytest.importorskip("torch")
@@ -157,6 +158,15 @@ def test_rows_are_copied_first_where_that_takes_less_time(dtype, monkeypatch):
     want = torch.where(there[:, None], a[index.clamp(0, 49)].double() @ b.double(), torch.nan)
     for made, wanted in ((got, want), (put, (want + 1).flip(0))):
         compare(made.double().numpy(), wanted.numpy(), TF32 if dtype == "float32" else BF16)
+
+
+@pytest.mark.parametrize("columns", [16, pytest.param(9000, marks=SLOW)])
+def test_rows_are_copied(columns):
+    source, made = np.random.default_rng(0).integers(0, 99, (9, columns), np.uint8), np.zeros((5, columns), np.uint8)
+    index = np.array([3, -1, 9, 8, 3], np.int64)
+    picked.picking(source, index, made).simulate(source, index, made)
+    want = np.where(((index >= 0) & (index < 9))[:, None], source[index.clip(0, 8)], 255)
+    assert (made == want).all()
 
 
 def test_rows_are_copied_first_for_many_columns():
