@@ -126,7 +126,7 @@ def chosen_parts(family: str, x: Any, outs: int, walk: Any, pixels: int) -> Grou
     count = places_of(walk, x.shape[0], extents, pitch)
     cut, time = _of_windows(tuning.here(), walk.taps, outs, x.shape[1], count, walk.dilation[-1], sms_here())
     columns = whole(x.shape[1], found.channels) * math.prod(walk.taps)
-    return cut if time < _of_warpgroups(found.cut, outs, columns, pixels, found.number, sms_here()) else found
+    return cut if time < _of_warpgroups(found.cut, outs, columns, pixels, sms_here(), x.shape[1]) else found
 
 
 @functools.lru_cache(maxsize=1024)
@@ -169,28 +169,31 @@ def _groups(
         each = cut.tile_n if channels > cut.tile_n else unit
         columns = whole(channels, each) * math.prod(taps)
         if fits(cut.tile_n // unit, (whole(channels, each) // unit, *taps)):
-            found: Any = (_parts_of if of_warpgroups else _groups_of)(cut, outs, columns, pixels, sms)
+            found: Any = (_parts_of if of_warpgroups else _groups_of)(cut, outs, columns, pixels, sms, channels)
             best = min(best, *((time, Groups(one, count, each)) for time, one, count in found), key=lambda x: x[0])
     return best[1]
 
 
-def _parts_of(cut: Any, outs: int, columns: int, pixels: int, sms: int) -> Iterator[tuple[float, Plan, int]]:
+def _parts_of(
+    cut: Any, outs: int, columns: int, pixels: int, sms: int, channels: int
+) -> Iterator[tuple[float, Plan, int]]:
     """Yield the microseconds of a cut in each number of parts, which have any numbers of pixels."""
     for count in range(1, min(math.ceil(pixels / UNIT), 2 * sms) + 1):
         one = cut._replace(splits=count)
         if not cut.tail or (count > 1 and edge_of(one, outs, columns, sms)):
-            yield _of_warpgroups(one, outs, columns, pixels, count, sms), one, count
+            yield _of_warpgroups(one, outs, columns, pixels, sms, channels), one, count
         else:
             yield math.inf, one, count
 
 
-def _groups_of(cut: Any, outs: int, columns: int, pixels: int, sms: int) -> Iterator[tuple[float, Umma, int]]:
+def _groups_of(cut: Any, outs: int, columns: int, pixels: int, sms: int, _: int) -> Iterator[tuple[float, Umma, int]]:
     """Yield the clocks of a cut in each number of groups, all of as many pixels."""
     for count in range(1, min(pixels, 2 * sms) + 1):
         if pixels % count == 0:
             yield _of_tensor_memory(cut, outs, columns, pixels, count, sms), cut, count
 
 
+WIDE = 256
 WARPGROUPS_CUTS = [Plan(*of) for of in itertools.product((256, 192, 128, 64), (1, 2))]
 WARPGROUPS_CUTS += [Plan(tile_n, 1, tail=True) for tile_n in (256, 192, 128)]
 
@@ -203,15 +206,18 @@ def edge_of(cut: Plan, outs: int, columns: int, clusters: int) -> int:
     return alone // down * cut.tile_n if alone % down == 0 and down <= tuning.numbers("matmul").group_m else 0
 
 
-def _of_warpgroups(cut: Plan, outs: int, columns: int, pixels: int, count: int, sms: int) -> float:
-    """The microseconds of a gradient of filters in so many parts, by wgmma. columns: of all taps."""
-    known, (tile_n, sharers, *_) = tuning.numbers("conv"), cut
+def _of_warpgroups(cut: Plan, outs: int, columns: int, pixels: int, sms: int, channels: int) -> float:
+    """The microseconds of a gradient of filters, by wgmma. columns: of all taps, of so many `channels`.
+
+    Of a GPU it knows what an SM takes for a K tile, as of `modelled`, where both operands are contiguous along M and N
+    (`outer`), and the least, by its columns, where pixels have more than WIDE channels (`wide`)."""
+    known, (tile_n, sharers, _, count, *_) = tuning.numbers("conv"), cut
     if sharers > min(sms, math.ceil(outs / TILE_M)):
         return math.inf
     tiles, k_tiles = math.ceil(outs / (sharers * TILE_M)) * sharers * (columns // tile_n), math.ceil(pixels / UNIT)
     room, end = sms // sharers * sharers, 2 * known.epilogue * tile_n / 256
     alone = alone_of(tiles, room, cut)
-    each = known.outer[tile_n, sharers]
+    each = max(known.outer[tile_n, sharers], known.wide[tile_n] if max(outs, channels) > WIDE else 0)
     multiply = alone // room * (k_tiles * each + end)
     multiply += math.ceil((tiles - alone) * count / room) * (math.ceil(k_tiles / count) * each + end)
     return float(multiply + known.launch + _added(outs * columns * (count - (count - 1) * alone / tiles)))
