@@ -12,7 +12,7 @@ import numpy as np
 
 import numba_cute as cute
 from numba_cute.kernels import gemm
-from numba_cute.kernels.conv import plan as conv
+from numba_cute.kernels.conv import plan as conv, windows
 from numba_cute.kernels.conv.operands import Columns, Filter, Image, Turned, Walk
 from numba_cute.kernels.gemm import (
     blockscaled,
@@ -23,6 +23,7 @@ from numba_cute.kernels.gemm import (
     pack,
     plan as gemm_plan,
 )
+from numba_cute.kernels.gemm.operands import view
 
 from .covering import Space
 
@@ -244,7 +245,8 @@ def conv_cuts(k_tiles: int, epilogue: str) -> frozenset[Any]:
 
 def conv_holds(*, dtype: Any, modes: int, what: str, epilogue: str, k_tiles: int, **cut: Any) -> bool:
     if what == "filters":  # an M-major operand, Float32 sums, no epilogue
-        plain = gemm_plan.Plan(cut["tile_n"], cut["sharers"])._asdict() == cut
+        tail = cut["tail"] and cut["sharers"] == 1
+        plain = gemm_plan.Plan(cut["tile_n"], cut["sharers"], splits=cut["splits"], tail=tail)._asdict() == cut
         return dtype.width == 16 and epilogue == "none" and plain and k_tiles == 1
     if what == "transposed" and dtype.width != 16:
         return False
@@ -268,10 +270,10 @@ def conv_launches(*, dtype: Any, modes: int, what: str, epilogue: str, k_tiles: 
         weights = empty((channels, *taps, outs), dtype)
         b = Turned(weights, taps, tuple(t - 1 for t in taps), ones, tile_k)
     if what == "filters":
-        dy = empty((2, outs, pixels // 2), dtype, -2)
-        a, b = dy, Columns(x, walk, 64, 2)
-        c_type = cute.Float32
-        c = empty((2, outs, b.shape[1]), c_type)
+        a, b, c_type = empty((outs, pixels), dtype, -2), Columns(x, walk, 64, None), cute.Float32
+        c = empty((chosen.splits, outs, b.shape[0]), c_type)
+        args, _ = gemm_plan.arguments(a, b, c, dtype, CLUSTERS, chosen, None, None, c_type, apart=True)
+        return [(gemm_plan.kernel_of(chosen), args)]
     counts = gemm_plan.scratch_of(c, chosen, CLUSTERS, steps)
     memory = (empty(counts[:1], F32), empty(counts[1:], I32)) if chosen.splits > 1 else None
     args, _ = gemm_plan.arguments(a, b, c, dtype, CLUSTERS, chosen, steps, memory, c_type)
@@ -285,4 +287,20 @@ CONV = Space(
         **axes_of(itertools.chain(*(conv_cuts(k, e) for k in (1, 4, 27) for e in CONV_EPILOGUES))),
     },
     conv_holds, conv_launches,
+)  # fmt: skip
+
+
+def windows_launches(*, dtype: Any, modes: int, rows: int, along: int, dilation: int) -> list[Any]:
+    ones = (1,) * modes
+    walk = Walk((max(rows, 2),) * (modes - 1) + (along,), ones, ones, ones, (dilation,) * modes)
+    x = empty((2, *(16,) * modes, 64), dtype)
+    dy = empty((2, *walk.out((16,) * modes), 64), dtype)
+    cut, sums = windows.Window(rows, along, 1), empty((1, 64, int(np.prod(walk.taps)), 64), F32)
+    args = windows.arguments(*(view(t, 16) for t in (x, dy, sums)), walk, cut, dtype)
+    return [(windows.kernel_of(rows), args)]
+
+
+WINDOWS = Space(
+    {"dtype": FLOATS[:2], "modes": [1, 2, 3], "rows": [1, 2, 3], "along": [1, 2, 3], "dilation": [1, 2]},
+    lambda *, modes, rows, along, **_: modes > 1 or rows == 1, windows_launches,
 )  # fmt: skip

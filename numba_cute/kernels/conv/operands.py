@@ -229,20 +229,21 @@ class Columns(Source):
     """The im2col matrix from its other side, in groups of pixels: of each channel of each tap the pixels, as K.
 
     array, walk: as of `Image`. tile: channels that are counted together, of which each tap has whole ones. groups: how
-    many there are, all of so many pixels."""
+    many there are, all of so many pixels; None of one matrix of all."""
 
     array: Any
     walk: Walk
     tile: int
-    groups: int
+    groups: int | None
     mode = 0
 
     @property
-    def shape(self) -> tuple[int, int, int]:  # type: ignore[override]
-        """The matrices' extents: (groups, channels of all taps, pixels of a group)."""
+    def shape(self) -> tuple[int, ...]:  # type: ignore[override]
+        """The matrices' extents: (groups, channels of all taps, pixels of a group), or of one the last two."""
         images, *extents, channels = self.array.shape
         pixels = images * math.prod(self.walk.out(tuple(extents)))
-        return self.groups, math.prod(self.walk.taps) * whole(channels, self.tile), pixels // self.groups
+        columns = math.prod(self.walk.taps) * whole(channels, self.tile)
+        return (columns, pixels) if self.groups is None else (self.groups, columns, pixels // self.groups)
 
     def loads(
         self, dtype: Any, smem: Any, tile: tuple[int, int], ctas: int, rows: int, together: int = 1
@@ -253,7 +254,10 @@ class Columns(Source):
         atom, columns = walked(op, self.array, dtype, turned, tile[::-1], self.walk, ctas)
         pixel, of_taps = columns.stride
         _, *taps = columns.shape[1]
-        many = self.shape[2]
-        shape = ((whole(self.array.shape[-1], self.tile), *taps), cute.Int32(many), cute.Int32(self.groups))
-        layout = cute.make_layout(shape, stride=(of_taps, pixel, pixel * cute.Int32(many)))
+        many = self.shape[-1]
+        shape = ((whole(self.array.shape[-1], self.tile), *taps), cute.Int32(many))
+        layout = cute.make_layout(shape, stride=(of_taps, pixel))
+        if self.groups is not None:
+            along = pixel * cute.Int32(many)
+            layout = cute.make_layout((*shape, cute.Int32(self.groups)), stride=(of_taps, pixel, along))
         return atom, cute.make_tensor(columns.iterator, layout)

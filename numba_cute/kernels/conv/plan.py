@@ -11,6 +11,7 @@ import contextlib
 import functools
 import itertools
 import math
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from numba_cute import CuteError
@@ -22,9 +23,11 @@ from ..gemm.epilogue import Epilogue
 from ..gemm.indexed import in_vectors
 from ..gemm.launches import sms_here
 from ..gemm.operands import Source
-from ..gemm.plan import TILES_N, Plan, fastest, few, k_tiles_of, kernel_extents, pieces_of, room_of
+from ..gemm.plan import TILES_N, Plan, alone_of, fastest, few, k_tiles_of, kernel_extents, pieces_of, room_of
 from ..gemm.umma_plan import Umma
 from ..gemm.warps_plan import Warps
+from .operands import whole
+from .windows import UNIT, Window, pitch_of, places_of, stages_of
 
 
 def cuts(c: Any, k: int, dtype: Any, epilogue: Epilogue | None = None, c_width: int = 16) -> list[Plan]:
@@ -93,8 +96,8 @@ def chosen(
 
 
 class Groups(NamedTuple):
-    """How the gradient of filters is cut: a Plan or an Umma, into how many groups of pixels, whose sums are added, and
-    the channels, of which each tap has whole multiples."""
+    """How the gradient of filters is cut: a Plan, which says the parts of the pixels too (`splits`), or an Umma; how
+    many parts these are, whose sums are added; and the channels, of which each tap has whole multiples."""
 
     cut: Plan | Umma
     number: int
@@ -112,6 +115,42 @@ def fits(tile: int, extents: tuple[int, ...]) -> bool:
     return tile == 1
 
 
+def chosen_parts(family: str, x: Any, outs: int, walk: Any, pixels: int) -> Groups | Window:
+    """Choose how the gradient of filters is cut, for a family of GPUs whose TMA loads the im2col matrix. x: the images.
+    outs, walk: of the filters. pixels: of the output."""
+    found = groups(family, outs, x.shape[1], walk.taps[::-1], pixels, UNIT, sms_here())
+    extents = tuple(x.shape[2:])
+    pitch = pitch_of(walk, extents) if family == entry.WARPGROUPS else None
+    if pitch is None or walk.taps[-1] == 1 or not isinstance(found.cut, Plan):
+        return found
+    count = places_of(walk, x.shape[0], extents, pitch)
+    cut, time = _of_windows(tuning.here(), walk.taps, outs, x.shape[1], count, walk.dilation[-1], sms_here())
+    columns = whole(x.shape[1], found.channels) * math.prod(walk.taps)
+    return cut if time < _of_warpgroups(found.cut, outs, columns, pixels, sms_here(), x.shape[1]) else found
+
+
+@functools.lru_cache(maxsize=1024)
+def _of_windows(
+    gpu: Any, taps: tuple[int, ...], outs: int, channels: int, places: int, dilation: int, sms: int
+) -> tuple[Window, float]:
+    """The fastest cut into windows, and its microseconds, by a model that knows what a stage of three taps of a row
+    takes, by the rows of a CTA, and the CTAs of an SM (`window`)."""
+    known, (*outer, last), best = tuning.numbers("conv"), taps, (math.inf, Window(1, 1, 1))
+    lines, depths = math.prod(outer), math.ceil(places / UNIT)
+    for rows, along in itertools.product(range(1, min(3, lines) + 1), range(1, min(3, last) + 1)):
+        tiles = math.ceil(lines / rows) * math.ceil(last / along) * math.ceil(outs / UNIT) * math.ceil(channels / UNIT)
+        if stages_of(Window(rows, along, 1), dilation) < 3:
+            continue
+        for parts in {max(1, min(depths, sms * n // tiles)) for n in (1, 2, 3, 4)}:
+            together = 2 if rows == 1 and tiles * parts > sms else 1  # CTAs of an SM
+            rounds = math.ceil(tiles * parts / (sms * together))
+            stage = known.window[rows, together] * (1 + along) / 4
+            time = rounds * (math.ceil(depths / parts) * stage + known.epilogue)
+            time += _added(parts * whole(outs, UNIT) * whole(channels, UNIT) * math.prod(taps))
+            best = min(best, (time + known.launch, Window(rows, along, parts)))
+    return best[1], best[0]
+
+
 def groups(family: str, outs: int, channels: int, taps: tuple[int, ...], pixels: int, unit: int, sms: int) -> Groups:
     """Choose the groups that take the least time. family: of GPUs, whose TMA loads the im2col matrix. outs, channels:
     of the filters. taps: along W first. pixels: of the output. unit: channels that are loaded together. sms: of the
@@ -124,32 +163,70 @@ def _groups(
     gpu: Any, family: str, outs: int, channels: int, taps: tuple[int, ...], pixels: int, unit: int, sms: int
 ) -> Groups:  # fmt: skip
     of_warpgroups = family == entry.WARPGROUPS
-    time = _of_warpgroups if of_warpgroups else _of_tensor_memory
-    best = math.inf, Groups(Plan(unit, 1) if of_warpgroups else Umma(unit, 1), 1, unit)
-    counts = [n for n in range(1, min(pixels, 2 * sms) + 1) if pixels % n == 0]
-    cuts: Any = (
-        [Plan(*of) for of in itertools.product((256, 192, 128, 64), (1, 2))] if of_warpgroups else umma_plan.CUTS
-    )
-    for cut, count in itertools.product(cuts, counts):
+    usual = Groups(Plan(unit, 1) if of_warpgroups else Umma(unit, 1), 1, unit)
+    best: tuple[float, Groups] = math.inf, usual
+    for cut in WARPGROUPS_CUTS if of_warpgroups else umma_plan.CUTS:
         each = cut.tile_n if channels > cut.tile_n else unit
-        padded = -(-channels // each) * each
-        if fits(cut.tile_n // unit, (padded // unit, *taps)):
-            found = time(cut, outs, padded * math.prod(taps), pixels, count, sms)
-            best = min(best, (found, Groups(cut, count, each)))
+        columns = whole(channels, each) * math.prod(taps)
+        if fits(cut.tile_n // unit, (whole(channels, each) // unit, *taps)):
+            found: Any = (_parts_of if of_warpgroups else _groups_of)(cut, outs, columns, pixels, sms, channels)
+            best = min(best, *((time, Groups(one, count, each)) for time, one, count in found), key=lambda x: x[0])
     return best[1]
 
 
-def _of_warpgroups(cut: Plan, outs: int, columns: int, pixels: int, count: int, sms: int) -> float:
-    """The microseconds of a gradient of filters in so many groups, by wgmma. columns: of all taps."""
-    known, (tile_n, sharers, *_) = tuning.numbers("conv"), cut
+def _parts_of(
+    cut: Any, outs: int, columns: int, pixels: int, sms: int, channels: int
+) -> Iterator[tuple[float, Plan, int]]:
+    """Yield the microseconds of a cut in each number of parts, which have any numbers of pixels."""
+    for count in range(1, min(math.ceil(pixels / UNIT), 2 * sms) + 1):
+        one = cut._replace(splits=count)
+        if not cut.tail or (count > 1 and edge_of(one, outs, columns, sms)):
+            yield _of_warpgroups(one, outs, columns, pixels, sms, channels), one, count
+        else:
+            yield math.inf, one, count
+
+
+def _groups_of(cut: Any, outs: int, columns: int, pixels: int, sms: int, _: int) -> Iterator[tuple[float, Umma, int]]:
+    """Yield the clocks of a cut in each number of groups, all of as many pixels."""
+    for count in range(1, min(pixels, 2 * sms) + 1):
+        if pixels % count == 0:
+            yield _of_tensor_memory(cut, outs, columns, pixels, count, sms), cut, count
+
+
+WIDE = 256
+WARPGROUPS_CUTS = [Plan(*of) for of in itertools.product((256, 192, 128, 64), (1, 2))]
+WARPGROUPS_CUTS += [Plan(tile_n, 1, tail=True) for tile_n in (256, 192, 128)]
+
+
+def edge_of(cut: Plan, outs: int, columns: int, clusters: int) -> int:
+    """Count the columns of a gradient of filters whose tiles are not shared: those of whole rounds, if the others' are
+    whole columns of tiles; 0 if all are shared. clusters: that fit on the device."""
+    down, across = math.ceil(outs / TILE_M), columns // cut.tile_n
+    alone = alone_of(down * across, clusters, cut)
+    return alone // down * cut.tile_n if alone % down == 0 and down <= tuning.numbers("matmul").group_m else 0
+
+
+def _of_warpgroups(cut: Plan, outs: int, columns: int, pixels: int, sms: int, channels: int) -> float:
+    """The microseconds of a gradient of filters, by wgmma. columns: of all taps, of so many `channels`.
+
+    Of a GPU it knows what an SM takes for a K tile, as of `modelled`, where both operands are contiguous along M and N
+    (`outer`), and the least, by its columns, where pixels have more than WIDE channels (`wide`)."""
+    known, (tile_n, sharers, _, count, *_) = tuning.numbers("conv"), cut
     if sharers > min(sms, math.ceil(outs / TILE_M)):
         return math.inf
-    tiles = math.ceil(outs / (sharers * TILE_M)) * sharers * (columns // tile_n) * count
-    rounds = math.ceil(tiles / (sms // sharers * sharers))
-    end = 2 * known.epilogue * tile_n / 256
-    multiply = rounds * (math.ceil(pixels / count / 64) * known.k_tile[tile_n, sharers] + end)
-    added = (count * outs * columns * 8 / known.memory + known.launch) * (count > 1)
-    return float(multiply + added)
+    tiles, k_tiles = math.ceil(outs / (sharers * TILE_M)) * sharers * (columns // tile_n), math.ceil(pixels / UNIT)
+    room, end = sms // sharers * sharers, 2 * known.epilogue * tile_n / 256
+    alone = alone_of(tiles, room, cut)
+    each = max(known.outer[tile_n, sharers], known.wide[tile_n] if max(outs, channels) > WIDE else 0)
+    multiply = alone // room * (k_tiles * each + end)
+    multiply += math.ceil((tiles - alone) * count / room) * (math.ceil(k_tiles / count) * each + end)
+    return float(multiply + known.launch + _added(outs * columns * (count - (count - 1) * alone / tiles)))
+
+
+def _added(sums: float) -> float:
+    """The microseconds in which so many sums are written and added up."""
+    known = tuning.numbers("conv")
+    return float(4 * sums / known.memory + known.launch / 2)
 
 
 def _of_tensor_memory(cut: Umma, outs: int, columns: int, pixels: int, count: int, sms: int) -> float:

@@ -23,7 +23,7 @@ from numba_cute.seam import current, traced
 from .indexed import gather, store_piece
 from .multiply import release
 from .output import Pieces, of_warpgroup, partition
-from .shares import part_of_k, share_of
+from .shares import apart_of, part_of_k, share_of
 
 TILE_M, ROW = 128, 128  # ROW bytes along K make a tile: one swizzle
 K_BLOCKS = ROW // 32  # a wgmma takes 32 bytes of K
@@ -168,6 +168,7 @@ def gemm(
     sB = smem.allocate_tensor(dtype, b_layout.outer, 1024, b_layout.inner, "sB")
     sC = smem.allocate_tensor(c_dtype, c_layout.outer, 1024, c_layout.inner, "sC")
     splits = 1 if cute.const_expr(partials is None) else cute.size(partials, mode=[3])
+    apart = apart_of(schedule)
     all_shared = cute.const_expr(splits > 1 and schedule.all_shared)
     flags = smem.allocate_tensor(cute.Int32, cute.make_layout(4), 16, None, "flags")
     vectors = epilogue.allocate(smem, store_n, 2 * slots)
@@ -251,8 +252,8 @@ def gemm(
                 stage.commit()
             while work.is_valid_tile:
                 m, n, layer = work.tile_idx
-                batch, split = share_of(layer, splits)
-                first_k, end_k = part_of_k(k_tiles, split, splits, part, parts)
+                batch, split = share_of(layer, splits, apart)
+                first_k, end_k = part_of_k(k_tiles, split, splits, part, parts, apart)
                 for k in range(cute.Int32(first_k), cute.Int32(end_k)):
                     cute.range_push("acquire", k)
                     stage = producer.acquire_and_advance()
@@ -283,13 +284,13 @@ def gemm(
             if group == 1:
                 state.advance()
             m, n, layer = work.tile_idx
-            batch, split = share_of(layer, splits)
+            batch, split = share_of(layer, splits, apart)
             for piece in cute.range_constexpr(slots):
                 column = tile_pieces * n + part * own_pieces + piece
                 fill(epilogue, pieces, vectors, 2 * piece + group, 2 * m + group, column, batch, store_n, tma_d, matrix)
             while work.is_valid_tile:
                 m, n, layer = work.tile_idx
-                batch, split = share_of(layer, splits)
+                batch, split = share_of(layer, splits, apart)
                 for piece in cute.range_constexpr(own_pieces):
                     pieces.producer_acquire(state)  # what the consumers made is there
                     state.advance()
@@ -315,7 +316,7 @@ def gemm(
                 arch.cp_async_bulk_wait_group(0, read=True)
                 if work.is_valid_tile:
                     m, n, layer = work.tile_idx
-                    batch, split = share_of(layer, splits)
+                    batch, split = share_of(layer, splits, apart)
                     for piece in cute.range_constexpr(slots):
                         column = tile_pieces * n + part * own_pieces + piece
                         slot = 2 * piece + group
@@ -348,8 +349,8 @@ def gemm(
             of_a, done_a = gathered.make_consumer(), gathered.make_consumer()
         while work.is_valid_tile:
             m, n, layer = work.tile_idx
-            batch, split = share_of(layer, splits)
-            first_k, end_k = part_of_k(k_tiles, split, splits, part, parts)
+            batch, split = share_of(layer, splits, apart)
+            first_k, end_k = part_of_k(k_tiles, split, splits, part, parts, apart)
             previous = consumer.wait()
             for k in range(first_k, end_k):
                 cute.range_push("wait", k)

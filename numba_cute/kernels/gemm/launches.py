@@ -12,7 +12,7 @@ import numba_cute as cute
 from numba_cute import CuteError, utils
 
 from .. import entry
-from . import gradients, umma_plan, warps_plan
+from . import gradients, picked, umma_plan, warps_plan
 from .checks import OPERANDS as OPERANDS, RESULT_TYPES as RESULT_TYPES, check, result_of
 from .dense import THREADS
 from .epilogue import Epilogue
@@ -34,11 +34,11 @@ _known: dict[Any, tuple[Callable[..., None], Callable[[], Any]]] = {}
 
 def simulate(
     a: Any, b: Any, c: Any, dtype: Any, cut: Plan | Warps | Umma = USUAL, epilogue: Epilogue | None = None,
-    clusters: int = 1, c_dtype: Any = None, **options: Any,
+    clusters: int = 1, c_dtype: Any = None, apart: bool = False, **options: Any,
 ) -> None:  # fmt: skip
-    """Run the GEMM in the simulator on NumPy's arrays. a, b, c, dtype, cut, epilogue, c_dtype: as of `arguments`.
-    clusters: that fit on the device. options: those of `cute.simulate`; arch is the first that has the cut's
-    instructions, if not given."""
+    """Run the GEMM in the simulator on NumPy's arrays. a, b, c, dtype, cut, epilogue, c_dtype, apart: as of
+    `arguments`. clusters: that fit on the device. options: those of `cute.simulate`; arch is the first that has the
+    cut's instructions, if not given."""
     if not isinstance(cut, Plan):
         (plans, first), room = _BESIDE[type(cut)], {}
         options = {"arch": first} | options
@@ -48,7 +48,7 @@ def simulate(
         cute.simulate(plans.kernel_of(cut), **options)[blocks, cut.threads](*given)
         return
     memory = _poisoned(scratch_of(c, cut, clusters, epilogue))
-    args, grid = arguments(a, b, c, dtype, clusters, cut, epilogue, memory, c_dtype)
+    args, grid = arguments(a, b, c, dtype, clusters, cut, epilogue, memory, c_dtype, apart=apart)
     cute.simulate(kernel_of(cut), **options)[grid, THREADS](*args)
 
 
@@ -370,6 +370,11 @@ def _prepared(
     threads = target is None and not isinstance(cut, Warps) and not (cut and cut.turned)
     (x, y, z), around, own = _of_kernel(a, b, c, epilogue, threads, rows)
     chosen = ours if rows == (None, None) else cut
+    if target is None and chosen is None and rows[0] is not None:
+        count, scatters = rows[0].shape[0], rows[1] is not None
+        if picked.pays(x, z, count, operands_of(a), sms_here(), own, scatters):
+            x, rows, of_given = picked.rows_like(x, count), (None, rows[1]), len(own.tensors) if own else 0
+            around = lambda launch, around=around: around(picked.first(launch, 2 + of_given))  # noqa: E731
     if chosen is None:
         m = next((r.shape[0] for r in rows if r is not None), None)
         chosen = _chosen(z if m is None else of_product(z, m), x.shape[-1], operands_of(a), own, target, m is not None)
@@ -408,11 +413,13 @@ def operands_of(t: Any) -> Any:
 def launch_on(
     tensors: tuple[Any, Any, Any], place: Callable[[Any, Any, Any], tuple[Any, Any, Any]], dtype: Any,
     cut: Plan | Warps | Umma, epilogue: Epilogue | None = None, rows: Any = (None, None), share: int | None = None,
+    apart: bool = False,
 ) -> Callable[..., None]:  # fmt: skip
     """Give what launches the GEMM on tensors like some: two operands, a result, the epilogue's, and the indices.
 
     tensors: the first three. place: gives of them a, b and c as of `arguments`. dtype, cut, epilogue: as there. rows:
-    the indices that name A's rows and C's, or None. share: of a Warps, as of its arguments."""
+    the indices that name A's rows and C's, or None. share: of a Warps, apart: of a Plan, as of their
+    arguments."""
     indices = [r for r in rows if r is not None]
     named, form, count = (
         (rows[0] is not None, rows[1] is not None),
@@ -441,13 +448,13 @@ def launch_on(
         most = clusters_here(cut)
         c = place(*[t.detach() for t in tensors])[2]
         c = of_product(c, indices[0].shape[0]) if indices else c
-        splits = Splits(scratch_of(c, cut, most, epilogue)) if cut.splits > 1 else Splits()
+        splits = Splits(scratch_of(c, cut, most, epilogue)) if cut.splits > 1 and not apart else Splits()
 
         @cute.runtime.remembered
         def made(x: Any, y: Any, z: Any, *others: Any) -> Any:
             own, (a, b, c) = Epilogue.of(form, others[:count]) if form else None, place(x, y, z)
             a, c, of_a, of_c, scratch = named_of(a, c, named, others[count:])
-            return arguments(a, b, c, dtype, most, cut, own, scratch, c_dtype, of_a, of_c)
+            return arguments(a, b, c, dtype, most, cut, own, scratch, c_dtype, of_a, of_c, apart)
 
     given = [t.detach() for t in (*tensors, *(epilogue.tensors if epilogue else ()), *indices)]
     grid = made(*given, *splits(given[2]))[1]

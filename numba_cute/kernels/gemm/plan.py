@@ -183,7 +183,7 @@ def room_of(epilogue: Epilogue | None, named: bool = False) -> tuple[int, int]:
 
 def arguments(
     a: Any, b: Any, c: Any, dtype: Any, most_clusters: int, cut: Plan = USUAL, epilogue: Epilogue | None = None,
-    scratch: Any = None, c_dtype: Any = None, rows_a: Any = None, rows_c: Any = None,
+    scratch: Any = None, c_dtype: Any = None, rows_a: Any = None, rows_c: Any = None, apart: bool = False,
 ) -> tuple[tuple[Any, ...], tuple[int, int, int]]:  # fmt: skip
     """Give the kernel's arguments and grid for arrays of the host (to simulate or compile) or of the device.
 
@@ -194,6 +194,7 @@ def arguments(
     `scratch_of` says, the second of zeros. c_dtype: C's type, by default that of RESULTS. rows_a, rows_c: a Named each,
     where an index says which row of A a row of the product is made of, and to which of C it goes: then `a` and `c` have
     the product's rows, and where they lie is where those of the Named begin. C's rows may be no multiples of 16 bytes.
+    apart: c is (splits, M, N), and the splits' sums are not added up; of `tail`, whole tiles are in the first matrix.
     """
     c_dtype, like = c_dtype or RESULTS[dtype], epilogue.matrix if epilogue else None
     a, b, c, like = (None if x is None else view(x, 16) for x in (a, b, c, like))
@@ -217,7 +218,7 @@ def arguments(
     # How the sums of a piece lie over threads: as those of any wgmma of its width.
     piece_mma = cute.make_tiled_mma(mma_op(cute.BFloat16, pieces.columns, *majors), (TILE_M // 64, 1, 1))
 
-    (m, k), n, batches = a.shape[-2:], b.shape[-2], c.shape[0] if len(c.shape) == 3 else 1
+    (m, k), n, batches = a.shape[-2:], b.shape[-2], c.shape[0] if len(c.shape) == 3 and not apart else 1
     check_parts(cut, parts * splits, k, dtype)
     clusters_m, tiles_n = math.ceil(m / (TILE_M * sharers)), math.ceil(n / tile_n)
     rows, columns = clusters_m * sharers * TILE_M, tiles_n * tile_n
@@ -250,6 +251,10 @@ def arguments(
     if splits == 1:
         schedule = utils.PersistentTileSchedulerParams(*order)
         clusters = work if parts > 1 else math.ceil(work / math.ceil(work / most_clusters))
+    elif apart:
+        schedule = Shares(*order, cute.Int32(alone), cute.Int32(splits), True)
+        pieces_of_work = alone + (work - alone) * splits
+        clusters = math.ceil(pieces_of_work / math.ceil(pieces_of_work / most_clusters))
     else:
         schedule = Shares(*order, cute.Int32(alone) if cut.tail else 0, splits)
         clusters = min(most_clusters, alone + (work - alone) * splits) if cut.tail else work * splits

@@ -13,10 +13,12 @@ from numba_cute.seam import current, static, traced
 @static
 class Shares(utils.PersistentTileSchedulerParams):
     """Tiles in their order, the last of them several times over. whole: how many clusters' tiles come before these.
-    splits: how many clusters share each of these; the layer of a tile says which of its shares it is (`share_of`)."""
+    splits: how many clusters share each of these; the layer of a tile says which of its shares it is (`share_of`).
+    apart: the shares are not added up: each is of a matrix of the result, a tile that is not shared of the first."""
 
     whole: Any = 0
     splits: int = 1
+    apart: bool = False
 
     @property
     def all_shared(self) -> bool:
@@ -45,17 +47,28 @@ class Shares(utils.PersistentTileSchedulerParams):
 
 
 @traced
-def share_of(layer, splits):
-    """Return a layer's batch and share: below `splits` one of so many, and `splits` of a tile that is not shared."""
+def apart_of(schedule):
+    """Return into how many matrices a schedule's shares go; None where it has none of its own."""
+    return schedule.splits if getattr(schedule, "apart", False) else None
+
+
+@traced
+def share_of(layer, splits, apart=None):
+    """Return a layer's batch and share: below `splits` one of so many, and `splits` of a tile that is not shared.
+    apart: of `apart_of`; there are as many shares then, and the batch is the result's."""
+    if apart is not None:
+        return layer % apart, layer
     return (layer, 0) if splits == 1 else (layer // (splits + 1), layer % (splits + 1))
 
 
 @traced
-def part_of_k(k_tiles, share, splits, part, parts):
-    """Return the first K tile of a share's part, and the first that is not. share, splits: as of `share_of`. part,
-    parts: of a share."""
+def part_of_k(k_tiles, share, splits, part, parts, apart=None):
+    """Return the first K tile of a share's part, and the first that is not. share, splits, apart: as of `share_of`.
+    part, parts: of a share."""
     first, end = part * k_tiles // parts, (part + 1) * k_tiles // parts
-    if splits == 1:
+    if apart is not None:
+        splits = apart
+    elif splits == 1:
         return (0, k_tiles) if parts == 1 else (first, end)
     index, count, b = share * parts + part, splits * parts, current()
     alone = b.compare("==", share, splits)

@@ -118,6 +118,7 @@ class Dependents(Check):
         if memory.space != "global memory":
             return
         for launch, touched in self._others(memory):
+            ended = None  # is asked once, and of most accesses never
             for ids, of_writers in ((touched.writers, True), (touched.readers, False)):
                 if not write and not of_writers:
                     continue
@@ -125,7 +126,11 @@ class Dependents(Check):
                 for number in distinct(found) - {0} if found.any() else ():
                     members = [number] if of_writers else touched.history.members(number)
                     for a in map(touched.history.access, members):
-                        if not (atomic and a.atomic) and not self._has_ended(launch, m):
+                        if atomic and a.atomic:
+                            continue
+                        if ended is None:
+                            ended = self._has_ended(launch, m)
+                        if not ended:
                             address = region.address(int(np.flatnonzero(found == number)[0]))
                             raise self._race(m, memory, address, write, launch, a, of_writers)
 

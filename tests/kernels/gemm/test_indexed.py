@@ -6,7 +6,7 @@ import pytest
 
 import numba_cute as cute
 from numba_cute import CuteError
-from numba_cute.kernels.gemm import Plan, Umma, bias, matmul, residual, umma_plan, warps_plan
+from numba_cute.kernels.gemm import Plan, Umma, bias, launches, matmul, picked, residual, umma_plan, warps_plan
 from numba_cute.kernels.gemm.dense import THREADS
 from numba_cute.kernels.gemm.indexed import Named, in_vectors, of_product
 from numba_cute.kernels.gemm.plan import arguments, cuts, kernel_of, scratch_of
@@ -174,6 +174,44 @@ def test_what_threads_write_is_not_turned():
     a, b, c, _, _, _ = problem(8, 9, 8)
     with pytest.raises(CuteError, match="stay the kernel's rows: leave turned out"):
         arguments(a, b, c, BF16, 1, Plan(64, 1, turned=True))
+
+
+@SLOW
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
+def test_rows_are_copied_first_where_that_takes_less_time(dtype, monkeypatch):
+    """What an index has no row for is NaN, as where the kernel gathers rows."""
+    torch = pytest.importorskip("torch")
+    a, b = (torch.randn(s).to(getattr(torch, dtype)) for s in ((50, 72), (72, 64)))
+    index = torch.tensor([3, 49, -1, 0, 50, 7, 7])
+    monkeypatch.setattr(picked, "pays", lambda *args: True)
+    launches._known.clear()
+    with cute.simulation():
+        got = matmul(a, b, rows_of_a=index)
+        put = matmul(a, b, rows_of_a=index, rows_of_c=torch.arange(7).flip(0), epilogue=bias(torch.ones(64)))
+    launches._known.clear()
+    there = (index >= 0) & (index < 50)
+    want = torch.where(there[:, None], a[index.clamp(0, 49)].double() @ b.double(), torch.nan)
+    for made, wanted in ((got, want), (put, (want + 1).flip(0))):
+        compare(made.double().numpy(), wanted.numpy(), TF32 if dtype == "float32" else BF16)
+
+
+@pytest.mark.parametrize("columns", [16, pytest.param(9000, marks=SLOW)])
+def test_rows_are_copied(columns):
+    source, made = np.random.default_rng(0).integers(0, 99, (9, columns), np.uint8), np.zeros((5, columns), np.uint8)
+    index = np.array([3, -1, 9, 8, 3], np.int64)
+    picked.picking(source, index, made).simulate(source, index, made)
+    want = np.where(((index >= 0) & (index < 9))[:, None], source[index.clip(0, 8)], 255)
+    assert (made == want).all()
+
+
+def test_rows_are_copied_first_for_many_columns():
+    torch = pytest.importorskip("torch")
+    with cute.simulation():
+        says = [
+            picked.pays(torch.empty(9, k).bfloat16(), np.empty((9, n), np.float16), m, BF16, 132, None, False)
+            for m, n, k in ((8192, 4096, 4096), (16, 4096, 4096), (8192, 512, 4096), (8192, 4096, 4095))
+        ]
+    assert says == [True, True, False, False], "few columns; rows that are no whole vectors"
 
 
 @pytest.mark.gpu
