@@ -1,4 +1,5 @@
-# make demo: the main job. make test: everything that CI checks. Each sets up a fresh machine by itself.
+# make demo: the main job. make test: everything that CI checks. make quick: the tests nearest to what changed, in 90
+# seconds. make slow: those that the default suite leaves out. Each sets up a fresh machine by itself.
 # Tests start many processes, which find bytecode even where Python is told to write none.
 # Needs python3 (3.10 to 3.13) with venv, and make.
 PYTHON ?= python3
@@ -6,7 +7,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: demo test clean
+.PHONY: demo test quick slow clean
 
 demo: $(STAMP)
 	$(BIN)/python examples/hopper_gemm.py
@@ -17,6 +18,12 @@ test: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/python -m compileall -q numba_cute tests examples benchmarks
 	$(BIN)/python -m pytest -n 2 --dist loadscope
+
+quick: $(STAMP)
+	$(BIN)/python -m tests.quick
+
+slow: $(STAMP)
+	$(BIN)/python -m tests.slow
 
 $(STAMP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -71,7 +71,9 @@ def attention_backward(batch: int, rows: int, d: int, causal: bool) -> Calls:
     arrays = (q, k, v, o.detach().transpose(1, 2).contiguous(), do, lse.contiguous(), *results)
     options = Options(1 / math.sqrt(d), right=0 if causal else None)
     todo = gradients.by_warps(arrays, work, options, gradients.More(), cute.target(TARGET))
-    ours = in_order([launch.prepare() for launch in todo])
+    ours = in_order(
+        [cute.launch(of.kernel, grid=of.grid, block=of.block, pdl=of.overlaps).prepare(*of.args) for of in todo]
+    )
 
     def theirs() -> Any:
         return torch.autograd.grad(o, given, do.transpose(1, 2), retain_graph=True)

@@ -75,7 +75,7 @@ with _staying:
 
 _computed_by(lambda trial: _facade.demanded(__name__, "HostBackend", "sim.python.on_host")(trial))
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 static = const_expr
 

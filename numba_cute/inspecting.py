@@ -7,7 +7,7 @@ import importlib
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from .compiler.host import cudasim
+from .compiler.host import absent
 from .compiler.inspection.spelled import spelled_by
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ spelled_by(lambda: importlib.import_module(".ir.text.spelling", __package__))
 def load(name: str = "ir") -> ModuleType:
     """Import `numba_cute.ir`, which says what is missing where xDSL is not installed. name: of what asks for it, which
     refuses under Numba's own simulator, where there is no compiler to ask."""
-    if cudasim.enabled():
-        cudasim.unavailable(name)()
+    if absent.missing():
+        absent.unavailable(name)()
     return importlib.import_module(".ir", __package__)
 
 

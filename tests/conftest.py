@@ -20,7 +20,7 @@ from hypothesis.internal.conjecture import providers
 
 import numba_cute as cute
 
-from . import ptx_digests
+from . import no_compiler, ptx_digests
 from .thinned import thin
 
 os.environ.setdefault("NUMBA_CUTE_CACHE", "0")  # what is tested is compiled (tests/compiler/test_disk_cache.py apart)
@@ -219,9 +219,9 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def _need_gpu(arch: str) -> None:
     from numba import cuda
 
-    pytest.importorskip("torch", reason="device arrays are made with torch")
-    if not cuda.is_available():
+    if not _has_gpu():
         pytest.skip(f"needs a GPU that runs {arch}")
+    pytest.importorskip("torch", reason="device arrays are made with torch")
     major, minor = cuda.get_current_device().compute_capability
     least = int("".join(c for c in arch.removeprefix("sm_") if c.isdigit()))
     exact = arch[-1] in "af"
@@ -231,6 +231,7 @@ def _need_gpu(arch: str) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     ptx_digests.register(config)
+    no_compiler.register(config)
     # hypothesis reads the source of all that is imported, for numbers to try: seconds in each process, and what a test
     # draws would hang on what others import
     providers._get_local_constants = lambda: providers._local_constants
@@ -244,6 +245,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     gc.freeze()  # what was imported, and the tests themselves, stay to the end: it need not look there
+
+
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Leave what a file's tests made and is still held, such as compiled code, out of later collections: each took
+    seconds of a long run, and some tests ask for several."""
+    if nextitem is None or nextitem.path != item.path:
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.fixture(params=["assembler", "simulator", pytest.param("gpu", marks=pytest.mark.gpu)])

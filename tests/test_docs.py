@@ -75,7 +75,7 @@ def test_hosted_ci_runs_what_ci_runs_on_every_python_that_is_supported():
     workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text()
     pythons = re.findall(r'"Programming Language :: Python :: (\d\.\d+)"', (ROOT / "pyproject.toml").read_text())
     assert re.findall(r'"(\d\.\d+)"', re.search(r"python: \[(.*)\]", workflow)[1]) == pythons
-    assert re.findall(r"^      - run: ([^#\n]*[^#\s])", workflow, re.MULTILINE) == [".ci/run"]
+    assert ".ci/run" in re.findall(r"^      - run: ([^#\n]*[^#\s])", workflow, re.MULTILINE)
     assert "exec make test" in (ROOT / ".ci" / "run").read_text()
 
 

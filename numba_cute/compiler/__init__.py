@@ -4,10 +4,10 @@
 from ..isa.form.limits import LaunchWarning
 from ..seam.hooks.engines import COMPILER
 from ..seam.marks.launches import LAUNCHES
-from .host import cudasim
+from .host import absent
 
-if cudasim.enabled():
-    from .host.cudasim import (
+if absent.missing():
+    from .host.absent import (
         cluster_shape,
         compile,
         inspect_layouts,

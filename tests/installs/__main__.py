@@ -1,15 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Install the wheel in fresh environments and use it there: `python -m tests.installs [3.12 …] [cu13 …] [--record]`.
 
-Without arguments all Pythons and kinds: "none" (no extra, no CUDA), "cu12", "cu13", "ir" (cu13 and xDSL). Each has an
-environment of its own, made by uv if there is one and else by venv and pip, and runs `uses.py` in it. --record writes
-benchmarks/results/installs.json. Needs a package index; a Python that is not here is told, and is no failure.
+--wheel FILE is one that is built already.
+
+Without arguments all Pythons and kinds: "none" (no extra, no CUDA), "cu12", "cu13", "ir" (cu13 and xDSL), "oldest"
+(cu12, each dependency at the oldest version that it allows) and "bare" (none of CUDA's packages and no numba-cuda, as
+on macOS). Each has an environment of its own, made by uv if there is one and else by venv and pip, and runs `uses.py`
+in it. --record writes benchmarks/results/installs.json. Needs a package index; a Python that is not here is told, and
+is no failure.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -20,7 +26,7 @@ from typing import Any
 from .build import ROOT, build, clean_environment
 
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
-KINDS = {"none": "", "cu12": "[cu12]", "cu13": "[cu13]", "ir": "[cu13,ir]"}
+KINDS = {"none": "", "cu12": "[cu12]", "cu13": "[cu13]", "ir": "[cu13,ir]", "oldest": "[cu12]", "bare": ""}
 RESULTS = ROOT / "benchmarks" / "results" / "installs.json"
 
 
@@ -48,16 +54,34 @@ def run(*command: Any, cwd: Path) -> str:
     return done.stdout
 
 
+def dependencies() -> list[str]:
+    """List what pyproject.toml says that the package needs, a line each."""
+    text = (ROOT / "pyproject.toml").read_text()  # Python 3.10 has no tomllib
+    return re.findall(r'^    "([^"]+)"', re.findall(r"^dependencies = \[\n(.*?)^\]", text, re.M | re.S)[0], re.M)
+
+
+def wanted_of(wheel: Path, kind: str) -> list[str]:
+    """List what an environment of this kind is asked to install."""
+    if kind == "bare":
+        return ["--no-deps", wheel.as_uri()]
+    oldest = [re.sub(r">=([^,;]+)(,[^;]+)?", r"==\1", line) for line in dependencies()] if kind == "oldest" else []
+    return [f"numba-cute{KINDS[kind]} @ {wheel.as_uri()}", *oldest]
+
+
 def install(interpreter: str, wheel: Path, kind: str, folder: Path) -> Path:
     """Make an environment with the wheel; gives its Python."""
     inside = folder / "environment" / "bin" / "python"
-    what = f"numba-cute{KINDS[kind]} @ {wheel.as_uri()}"
+    what = wanted_of(wheel, kind)
+    everywhere = [line for line in dependencies() if ";" not in line] if kind == "bare" else []
     if shutil.which("uv"):
         run("uv", "venv", "-q", "-p", interpreter, "environment", cwd=folder)
-        run("uv", "pip", "install", "-q", "-p", inside, what, cwd=folder)
+        command: tuple[Any, ...] = ("uv", "pip", "install", "-q", "-p", inside)
     else:
         run(interpreter, "-m", "venv", "environment", cwd=folder)
-        run(inside, "-m", "pip", "install", "-q", what, cwd=folder)
+        command = inside, "-m", "pip", "install", "-q"
+    run(*command, *what, cwd=folder)
+    if everywhere:
+        run(*command, *everywhere, cwd=folder)
     return inside
 
 
@@ -75,23 +99,30 @@ def tried(wanted: str, kind: str, wheel: Path) -> dict[str, Any]:
         return {"result": "right", **json.loads(said.splitlines()[-1])}
 
 
-def main(arguments: list[str]) -> int:
-    pythons = [a for a in arguments if a in PYTHONS] or PYTHONS
-    kinds = [a for a in arguments if a in KINDS] or KINDS
-    unknown = {*arguments} - {*PYTHONS, *KINDS, "--record"}
-    if unknown:
-        print(
-            f"{', '.join(sorted(unknown))}: neither a Python of {', '.join(PYTHONS)} nor a kind of {', '.join(KINDS)}"
+def python_or_kind(text: str) -> str:
+    if text not in PYTHONS and text not in KINDS:
+        raise argparse.ArgumentTypeError(
+            f"{text}: neither a Python of {', '.join(PYTHONS)} nor a kind of {', '.join(KINDS)}"
         )
-        return 2
+    return text
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("of", nargs="*", metavar="PYTHON|KIND", type=python_or_kind)
+    parser.add_argument("--record", action="store_true", help=f"add what comes of it to {RESULTS.relative_to(ROOT)}")
+    parser.add_argument("--wheel", type=Path, help="a wheel that is built already")
+    options = parser.parse_args(arguments)
+    pythons = [a for a in options.of if a in PYTHONS] or PYTHONS
+    kinds = [a for a in options.of if a in KINDS] or KINDS
     found: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
-        wheel = build("wheel", Path(folder))
+        wheel = options.wheel.resolve() if options.wheel else build("wheel", Path(folder))
         for wanted in pythons:
             for kind in kinds:
                 found[f"{wanted} {kind}"] = made = tried(wanted, kind, wheel)
                 print(f"{wanted} {kind}: {made['result']} {made.get('error', '')}", flush=True)
-    if "--record" in arguments:
+    if options.record:
         held = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
         RESULTS.write_text(json.dumps({**held, **found}, indent=1) + "\n")
     return int(any(made["result"] == "failed" for made in found.values()))

@@ -14,7 +14,7 @@ from cuda.bindings import driver as bindings
 
 from ...seam import CuteError
 from ...seam.marks.constexpr import LAUNCHER
-from . import cudasim
+from . import absent
 from .streams import core_stream
 
 Launches = Sequence[Callable[[], Any]]
@@ -85,8 +85,8 @@ class Stopwatch:
     host = 0.0
 
     def __init__(self, stream: Any = None) -> None:
-        if cudasim.enabled():
-            cudasim.unavailable("testing")()
+        if absent.missing():
+            absent.unavailable("testing")()
         if LAUNCHER.get() is not None:
             raise CuteError("timing: launches are simulated here, and their time says nothing: leave the simulation")
         _use_the_gpu("timing")

@@ -75,8 +75,9 @@ def smem_of(form):
 
 def habit_of(form):
     """Give the fastest settings that were measured for a form, by its greater head dimension and by whether it has a
-    window ("ends"): `turns`, `cluster` and `stages` of the form (False, 1 and 2 for what is not there), and `keys`, the
-    most of a tile (176, or 128). That of 8 bits has more room, and takes turns alike."""
+    window ("ends"): `turns` where no cluster shares keys, `cluster` and `stages` of the form (False, 1 and 2 for what
+    is not there), and `keys`, the most of a tile that is a CTA's own (176, or 128). That of 8 bits has more room, and
+    takes turns alike."""
     widest, habits = max(form.d, form.dv), tuning.numbers("flash_attention").habits
     found = habits.get(f"{widest},ends" if form.left or form.right else widest, {})
     return {"turns": max(form.d, form.dv) <= 64} if form.narrow else found
@@ -93,7 +94,8 @@ def tile_of(form, few=False):
     registers = 128 if tile_m == 192 else 208 if form.narrow else 200  # for S, and P at part of its size, and O
     registers -= 0 if plain else 16
     short = few or form.left or form.right or page or form.mask is not None
-    most = 128 if short else 192 if form.narrow else habit_of(form).get("keys", 176)
+    alone = habit_of(form).get("keys", 176) if form.cluster == 1 else 176
+    most = 128 if short else 192 if form.narrow else alone
     each, step = (20, 64) if form.narrow else (24, 16)
     fit = [
         n for n in range(step, most + 1, step)
@@ -189,20 +191,23 @@ def form_of(q, k, v, queries, lengths, options):
     if form.block is not None:  # each tile, and head, has a list of its own
         options = options._replace(pack=1, cluster=1)
     habit = habit_of(form)
-    turns = habit.get("turns", False) if options.turns is None else options.turns
     form = form._replace(stages=options.stages or habit.get("stages", 2))
     small = pack_of(queries, form.group, 64) if options.pack is None else options.pack
     few = queries * small <= 64 if options.tile is None else options.tile[0] == 64
-    tile_m, tile_n = options.tile or tile_of(form._replace(q_stages=2 if few else 1), few)
+    form = form._replace(q_stages=2 if few else 1)
+    tile_m = (options.tile or tile_of(form, few))[0]
     pack = pack_of(queries, form.group, tile_m) if options.pack is None else options.pack
-    form = form._replace(tile_m=tile_m, tile_n=tile_n, pack=pack, turns=turns and tile_m > 64)
     alike = all(x is None for x in lengths) and not form.left and not form.right
     share = alike and not few and (options.splits or 1) == 1 and math.ceil(queries * pack / tile_m) % 2 == 0
     cluster = (habit.get("cluster", 1) if share else 1) if options.cluster is None else options.cluster
+    form = form._replace(cluster=cluster, pack=pack)
+    tile_m, tile_n = options.tile or tile_of(form, few)
+    turns = cluster == 1 and habit.get("turns", False) if options.turns is None else options.turns
     draws = cluster == 1 if options.draws is None else options.draws
+    form = form._replace(tile_m=tile_m, tile_n=tile_n)
     fits = smem_of(form._replace(q_stages=2)) <= SMEM
     q_stages = (2 if fits else 1) if options.q_stages is None else options.q_stages
-    form = form._replace(cluster=cluster, draws=draws, q_stages=q_stages)
+    form = form._replace(turns=turns and tile_m > 64, draws=draws, q_stages=q_stages)
     deep = (few or form.narrow) and options.stages is None
     return form._replace(stages=stages_of(form)) if deep else form
 

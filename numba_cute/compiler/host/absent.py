@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`NUMBA_ENABLE_CUDASIM=1`: `numba.cuda` is Numba's own simulator, which this library leaves as it is.
+"""Go on where there is no compiler to teach: with `NUMBA_ENABLE_CUDASIM=1`, and where numba-cuda is not installed.
 
-There is no compiler to teach then, and nothing of Numba is touched; what needs the compiler refuses. The host's part
-of this library and `cute.simulate(kernel)` need nothing of Numba, and work as ever.
+With that setting `numba.cuda` is Numba's own simulator, which this library leaves as it is; without numba-cuda, which
+has no wheels for macOS, it is what numba itself brings. What needs the compiler refuses. The host's part of this
+library and `cute.simulate(kernel)` need nothing of Numba, and work as ever.
 """
 
 from __future__ import annotations
@@ -12,16 +13,22 @@ from collections.abc import Callable
 from typing import Any
 
 from numba import cuda
-from numba.cuda.core import config  # by which numba.cuda itself decides what it is
+
+try:
+    from numba.cuda.core import config  # by which numba.cuda itself decides what it is
+except ModuleNotFoundError:
+    config = None
 
 from ...seam import CuteError
 from . import cluster
 from .kernels import Kernel
 
 
-def enabled() -> bool:
-    """Say whether `numba.cuda` is Numba's simulator."""
-    return bool(config.ENABLE_CUDASIM)
+def missing() -> str:
+    """Say why there is no compiler, or nothing if there is one."""
+    if config is None:
+        return "and so numba-cuda, which is not installed here (it has no wheels for macOS)"
+    return "which NUMBA_ENABLE_CUDASIM=1 turns off: unset it" if config.ENABLE_CUDASIM else ""
 
 
 def cluster_shape(*shape: int) -> Callable[[Any], Any]:
@@ -53,8 +60,8 @@ def unavailable(name: str) -> Callable[..., Any]:
 
     def refuse(*args: Any, **kwargs: Any) -> Any:
         raise CuteError(
-            f"cute.{name} needs the compiler, which NUMBA_ENABLE_CUDASIM=1 turns off: unset it, or run the kernel by "
-            "cute.simulate(kernel)[grid, block](…)"
+            f"cute.{name} needs the compiler, {missing()}; cute.simulate(kernel)[grid, block](…) runs the kernel "
+            "without it"
         )
 
     return refuse
