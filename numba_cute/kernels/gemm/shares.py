@@ -17,7 +17,7 @@ class Shares(utils.PersistentTileSchedulerParams):
     apart: the shares are not added up: each is of a matrix of the result, a tile that is not shared of the first."""
 
     whole: Any = 0
-    splits: int = 1
+    splits: Any = 1
     apart: bool = False
 
     @property
