@@ -19,9 +19,8 @@ from .configurations_gemm import ARCH, CONV, GROUPED, MATMUL, MIXED, OUTER, WIND
 SPACES = {
     "matmul": lambda: MATMUL, "grouped_gemm": lambda: GROUPED, "grouped_gemm backward": lambda: OUTER,
     "mixed_gemm": lambda: MIXED, "conv": lambda: CONV, "conv by windows": lambda: WINDOWS,
-    "flash_attention": lambda: FORWARD,
-    "flash_attention backward": lambda: BACKWARD, "latent_attention": lambda: LATENT, **configurations_rows.SPACES,
-    **configurations_families.SPACES,
+    "flash_attention": lambda: FORWARD, "flash_attention backward": lambda: BACKWARD,
+    "latent_attention": lambda: LATENT, **configurations_rows.SPACES, **configurations_families.SPACES,
 }  # fmt: skip
 """By what they are of: spaces of configurations, made when they are asked for."""
 

@@ -55,6 +55,9 @@ def _by_tma(family: str, x: Any, dy: Any, outs: int, walk: Walk, cut: Any) -> An
     own, count, each = cut
     columns, apart = math.prod(walk.taps) * whole(channels, each), isinstance(own, Plan)
     sums = torch.empty((count, outs, columns), dtype=torch.float32, device=x.device)
+    edge = edge_of(own, outs, columns, clusters_here(own)) if apart else 0
+    if apart and not edge:  # fewer clusters fit than the plan counted on: all share
+        own = own._replace(tail=False)
 
     def made() -> Any:
         def place(dy: Any, x: Any, sums: Any) -> tuple[Any, Any, Any]:
@@ -67,7 +70,7 @@ def _by_tma(family: str, x: Any, dy: Any, outs: int, walk: Walk, cut: Any) -> An
         return launch_on((dy, x, sums), place, entry.element_type(x), own, apart=apart)
 
     remembered(_known, [dy, x, sums], (walk, cut), made)(dy, x, sums)
-    return sums, edge_of(own, outs, columns, clusters_here(own)) if apart else 0
+    return sums, edge
 
 
 def _by_windows(x: Any, dy: Any, outs: int, walk: Walk, cut: Window) -> Any:

@@ -45,15 +45,15 @@ def test_taps_of_a_row_share_a_window(extents, channels, outs, how, cut):
 
 
 @pytest.mark.parametrize(
-    ("outs", "how", "cut"),
+    ("outs", "how", "cut", "clusters"),
     [
-        (40, walk((3, 2), 1, 1), Plan(64, 1, splits=2, tail=True)),
-        pytest.param(40, walk((3, 3), 1, 1), Plan(64, 1, splits=3), marks=SLOW),
-        pytest.param(136, walk((3, 2), 1, 1), Plan(64, 1, splits=3, tail=True), marks=SLOW),
+        (40, walk((3, 2), 1, 1), Plan(64, 1, splits=2, tail=True), 4),
+        pytest.param(40, walk((3, 3), 1, 1), Plan(64, 1, splits=3), 4, marks=SLOW),
+        pytest.param(136, walk((3, 2), 1, 1), Plan(64, 1, splits=3, tail=True), 5, marks=SLOW),
     ],
     ids=str,
 )
-def test_parts_are_matrices_of_the_result(outs, how, cut, channels=64, clusters=4):
+def test_parts_are_matrices_of_the_result(outs, how, cut, clusters, channels=64):
     """Of tiles of whole rounds the first alone."""
     x, _, dy = problem(1, (9, 15), channels, outs, how)
     b = Columns(x, how, UNIT, None)
