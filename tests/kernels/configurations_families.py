@@ -20,7 +20,7 @@ from numba_cute.kernels.attention import (
 from numba_cute.kernels.attention.options import capped
 from numba_cute.kernels.conv import warps as conv_warps
 from numba_cute.kernels.conv.operands import Walk
-from numba_cute.kernels.gemm import grouped, grouped_outer, plan as gemm_plan, umma_plan, warps_plan
+from numba_cute.kernels.gemm import grouped, grouped_outer, plan as gemm_plan, umma_plan, warps_grouped, warps_plan
 from numba_cute.kernels.gemm.indexed import Named, of_product
 
 from .configurations_attention import BLOCKS, BLOCKS_OF_GRADIENTS, HEADS, LENGTHS, lists_of, some
@@ -176,11 +176,12 @@ def grouped_by_warps(*, target: str, dtype: Any, b_along: int, odd: bool, rows: 
 
 
 def grouped_by_warps_holds(
-    *, target: str, dtype: Any, b_along: int, odd: bool, rows: str, cut: Any, **_: Any
+    *, target: str, dtype: Any, b_along: int, odd: bool, rows: str, epilogue: str, cut: Any
 ) -> bool:  # fmt: skip
     if dtype in FLOAT8 and (b_along == -2 or odd or not warps_plan.has_float8(cute.target(target))):
         return False
-    return cut in warps_plan.cuts(cute.target(target), rows != "all")
+    tight = dtype in FLOAT8 and epilogue != "none"
+    return cut in warps_grouped.cuts_of(cute.target(target), rows != "all", tight)
 
 
 GROUPED_BY_WARPS = Space(

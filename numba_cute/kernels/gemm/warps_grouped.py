@@ -69,15 +69,21 @@ def _target(a: Any) -> Any:
     return entry.target_at(a) or cute.target(entry.WARPS)
 
 
-def _cut(a: Any, tiles: Any, k: float, named: bool = False) -> Warps:
+def _cut(a: Any, tiles: Any, k: float, named: bool = False, bent: bool = False) -> Warps:
     """Choose the cut that takes the least time, by the model of `warps_plan`. tiles: how many a cut makes. k: the
-    extent summed over, in elements of 16 bits. named: as of `cuts`."""
+    extent summed over, in elements of 16 bits. named: as of `cuts`. bent: whether there is an epilogue."""
     sms = entry.multiprocessors(a)
 
     def time(cut: Warps) -> float:
         return float(math.ceil(tiles(cut) / sms) * math.prod(cut.tile) * (k / 64 + START) / RATE[cut.tile])
 
-    return min(cuts(_target(a), named), key=time)
+    return min(cuts_of(_target(a), named, bent and entry.type_name(a) in FLOAT8), key=time)
+
+
+def cuts_of(target: Any, named: bool, tight: bool) -> list[Warps]:
+    """List the cuts that may be chosen. target, named: as of `cuts`. tight: whether there is an epilogue of float8's
+    sums, which spilt registers in tiles of more than 64 rows."""
+    return [cut for cut in cuts(target, named) if cut.tile[0] <= 64 or not tight]
 
 
 def _checked(what: str, cut: Any) -> Warps:
@@ -101,7 +107,9 @@ def plan(
     check_rows(what, "cp.async", a=a, b=b, out=c)
     along = lambda cut: math.ceil(n / cut.tile[1])  # noqa: E731
     tiles = lambda cut: (count / cut.tile[0] + min(groups, count) / 2) * along(cut)  # noqa: E731
-    cut = _checked(what, cut or _cut(a, tiles, k * entry.element_type(a).width / 16, bool(indices)))
+    cut = _checked(
+        what, cut or _cut(a, tiles, k * entry.element_type(a).width / 16, bool(indices), epilogue is not None)
+    )
     columns, target = along(cut), _target(a)
     most = (count // cut.tile[0] + min(groups, count)) * columns
     given = epilogue.tensors if epilogue else []
