@@ -16,7 +16,7 @@ from numba_cute.kernels.gemm import plan as gemm_plan
 from . import spills
 from .configurations import SPACES, Machine, faults
 from .configurations_gemm import ROOMS, matmul_launches, offered
-from .configurations_rows import BF16, norm_backward
+from .configurations_rows import BF16, F16, F32, norm_backward, norm_forward, topk_forward
 from .covering import Space, covering
 
 MACHINE = Machine()
@@ -30,11 +30,21 @@ WORST = {
         length=131072, dtype=BF16, others=BF16, centred=False, weighted=True, adds=False, offset=0.0,
         packed=False,
     ),
+    "norm of an odd length": lambda: norm_forward(
+        length=97, dtype=F16, others=BF16, centred=True, weighted=True, adds=True, offset=1.0, packed=False,
+    ),
+    "norm backward, ragged": lambda: norm_backward(
+        length=7172, dtype=F32, others=F32, centred=False, weighted=True, adds=False, offset=1.0, packed=True,
+    ),
+    "topk": lambda: topk_forward(length=4096, dtype=F32, k=8, weighs=True),
+    "topk of an odd length": lambda: topk_forward(length=1023, dtype=F32, k=256, weighs=True),
 }  # fmt: skip
-"""Of two kernels what spilled once."""
+"""Of each kernel what spilled once."""
 
 
-@pytest.mark.parametrize("name", WORST)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.slow] * (n not in ("matmul", "norm backward"))) for n in WORST]
+)
 def test_what_spilled_once_does_so_no_more(name):
     assert not faults(MACHINE, WORST[name]())
 
