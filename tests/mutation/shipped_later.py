@@ -60,7 +60,7 @@ def _long(name: str) -> Problem:
 
 def _group_norms() -> None:
     """Apply a group norm, and its gradient, by teams that go through the rows with a ring."""
-    rng, (spread, _, blocks) = _rng(), arrays.SPREADS["warps with a ring"]
+    rng, (spread, _, blocks) = _rng(), arrays.SPREADS["several warps, ragged, with a ring"]
     grouping = groupnorm.Grouping(4, 2, spread.length)
     x, dy = (rng.standard_normal((12, spread.length)).astype(arrays.BF16) for _ in range(2))
     weight = rng.standard_normal(4).astype(np.float32)
