@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each kind of value must be to be one of its type."""
+"""Check that a value of each kind is one of its type."""
 
 from __future__ import annotations
 

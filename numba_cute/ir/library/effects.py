@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What operations do besides giving their result, as xDSL's passes ask for it."""
+"""Effects of operations besides their results, as xDSL's passes ask for them."""
 
 from __future__ import annotations
 
