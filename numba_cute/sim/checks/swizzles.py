@@ -25,14 +25,15 @@ _REMEMBERED = 4
 
 
 class _Lay(NamedTuple):
-    """How elements lie: the swizzle of their addresses, and the bits of one (0: any, as of those below a byte)."""
+    """A layout of elements in memory: the swizzle of their addresses, and the bits of one (0: any, as for those smaller
+    than a byte)."""
 
     swizzle: Swizzle
     width: int
 
 
 class _Writer(NamedTuple):
-    """How what was written lies, and what wrote it where."""
+    """The layout of written data, and the writer and its place."""
 
     lay: _Lay
     what: str

@@ -66,7 +66,7 @@ class Directed(InOrder):
         self.plan = plan
         self.cluster: Any = None
         self.issued: dict[Hashable, Any] = {}
-        """What was issued and is under way, by its process: the machine."""
+        """Work that was issued and is under way, by its process: the machine."""
         self.standing: dict[Any, Hashable] = {}
         self.last: Any = None
         self._asked = -1

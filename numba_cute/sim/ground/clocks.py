@@ -161,9 +161,9 @@ class ThreadClock:
         self.until: int | None = None  # the last of its own epochs that came before; None: all of them
 
     def __getattr__(self, name: str) -> Any:
-        """What few threads have is made when it is first asked for. pending: by reach (see `ordering`), what atomics
-        read, to acquire by a fence. published: by reach, what narrower fences published, for atomics. heard: locations
-        that its latest atomics read (see `ordering.unheard`)."""
+        """Make a field that few threads have when it is first asked for. pending: by reach (see `ordering`), what
+        atomics read, to acquire by a fence. published: by reach, what narrower fences published, for atomics. heard:
+        locations that its latest atomics read (see `ordering.unheard`)."""
         if name not in ("pending", "published", "heard"):
             raise AttributeError(name)
         made: dict[Any, Any] = {}
@@ -231,7 +231,7 @@ def alike(values: list[Any]) -> bool:
 
 
 def distinct_bases(threads: Sequence[ThreadClock]) -> Iterable[Clock]:
-    """What threads know but for what each did itself, once for those that know the same."""
+    """Return what threads know except for their own steps, once for those that know the same."""
     if type(threads) is Standing:
         now = threads.now()
         return now.bases[:1] if now.alike else set(now.bases)

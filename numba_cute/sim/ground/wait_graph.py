@@ -19,7 +19,8 @@ class Waiter(NamedTuple):
 
 
 class Awaited(NamedTuple):
-    """What threads wait for, and what it lacks, or "". wants: which waiters, by number, would have to come."""
+    """A wait of threads: what they wait for, and what it lacks, or "". wants: the waiters, by number, that would have
+    to come."""
 
     what: str
     lacks: str

@@ -57,7 +57,7 @@ class Machine(Asynchronous):
 
     @property
     def order(self) -> Order:
-        """How the row orders memory."""
+        """Return the row's effect on the order of memory."""
         return Order(None, None) if self.row is None else self.row.order(self.case or {})
 
     @property

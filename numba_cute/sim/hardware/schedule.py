@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 AGAIN = 1 / 2
-"""How often, with a seed, a thread that pauses goes on among the others, and not after them."""
+"""The probability, with a seed, that a thread that pauses goes on among the others, and not after them."""
 
 
 OF_LANES = 8

@@ -41,7 +41,7 @@ _MADE: dict[str, Callable[[], Any]] = {
     "groups": dict, "polls": dict, "files": dict, "texts": dict, "statics": lambda: (None, 0),
     "unwritten": dict, "locals": list, "exits": list, "states": set,
 }  # fmt: skip
-"""What a thread has at first, where that is not None."""
+"""The fields of a new thread that are not None."""
 
 
 class Thread:

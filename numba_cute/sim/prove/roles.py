@@ -40,12 +40,12 @@ class Loop:
 
     @property
     def shape(self) -> Any:
-        """What is alike in loops that differ in how often they go round."""
+        """Return a value that is equal for loops that differ only in their number of rounds."""
         return "loop", tuple(map(_shape, self.body))
 
     @property
     def times(self) -> str:
-        """How often, in words."""
+        """Return the number of rounds, in words."""
         return f"{self.least} x" if self.least == self.most else f"{self.least} to {self.most} x"
 
 
@@ -104,7 +104,7 @@ class Role:
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Roles(Picture):
-    """What each role of the kernel's warps does, step by step. roles: each a `Role`."""
+    """The steps of each role of the kernel's warps. roles: each a `Role`."""
 
     roles: tuple[Role, ...]
 
@@ -253,7 +253,7 @@ _NAMES = (
     ("scheduler", ("clc_try_cancel",)),
     ("TMA store", ("s2g",)),
 )
-"""What a role is called by, and what instructions' names hold then."""
+"""The names of roles, each with parts of the names of the instructions that show it."""
 
 
 def _name(steps: tuple[Any, ...]) -> str:

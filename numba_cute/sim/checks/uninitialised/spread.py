@@ -117,7 +117,7 @@ def _tuple(outs: Any) -> tuple[Any, ...]:
 
 
 def _elements(meet: Any, name: str, i: int) -> int:
-    """How many elements an operand has in a thread."""
+    """Return the number of elements of an operand in a thread."""
     given = meet.operands[i].get(name)
     return int(given.count) if isinstance(given, Regs) else len(given) if isinstance(given, (list, tuple)) else 1
 

@@ -223,7 +223,7 @@ class Module:
 
 
 def replaced(value: Any, of_math: bool) -> Any:
-    """What stands for a member of `math` or NumPy."""
+    """Return the replacement of a member of `math` or NumPy."""
     if isinstance(value, float):
         return from_python(value)
     if isinstance(value, type) and issubclass(value, np.generic):

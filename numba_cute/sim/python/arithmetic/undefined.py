@@ -29,7 +29,7 @@ class Why(Protocol):
     """Why a value is undefined."""
 
     def error(self, place: Place, how: str) -> SimError:
-        """What to say when it is used at a line. how: what for."""
+        """Return the error for a use of it at a line. how: the kind of use."""
 
 
 class OutsideMask(NamedTuple):
