@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Python's operators and builtins ask of objects that are held by reference: the methods of their classes, or
-what Python has where a class says nothing. Traced code asks the proxies, jitted code the rule below; both run this."""
+"""Python's operators and builtins on objects that are held by reference: they call the methods of the objects' classes,
+or do what Python does if a class defines none. Traced code asks the proxies, jitted code the rule below; both run
+this."""
 
 from __future__ import annotations
 

@@ -69,11 +69,11 @@ class Tracer(Regions, Vectors):
     """Runs traced code on leaves. Without a builder nothing is emitted: leaves have types and no values."""
 
     signals: list[Any]
-    """What the code raised to say that it cannot be traced: a user's `except` may have caught it."""
+    """Exceptions that the code raised because it cannot be traced: a user's `except` may have caught one."""
     plain = False
-    """Whether a plain function of the user's is traced."""
+    """True while a plain function of the user's is traced."""
     trail: Any = None
-    """What follows the objects of the traced call that is typed (bridge/effects.py)."""
+    """The object that follows the objects of the traced call that is typed (bridge/effects.py)."""
     outside: Callable[[Any], bool] | None = None
     """Say whether an object was there before the traced call that is typed, of a user's function."""
     operate: Callable[..., Any]

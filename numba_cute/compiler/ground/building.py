@@ -38,7 +38,7 @@ def known_block() -> tuple[int, int, int] | None:
 
 @dataclass
 class Kernel:
-    """What is known, while a kernel is compiled, of what it has been lowered to.
+    """The state of a kernel while it is lowered.
 
     function: the kernel's. lowered: the function that is lowered now, it or one that it calls. smem: bytes of dynamic
     shared memory that `allocate` gave out; allocator: whether an SmemAllocator gives out the same. map_bytes: bytes of

@@ -30,7 +30,7 @@ _MOST = 4096
 
 
 class _Held(threading.local):
-    """How many locks this thread holds."""
+    """The number of locks that this thread holds."""
 
     count = 0
 
@@ -110,7 +110,7 @@ class _Holder:
 
     @property
     def stopped(self) -> bool:
-        """Whether it is a process of this machine that does not run: stopped, or in a debugger."""
+        """Say whether it is a process of this machine that does not run: stopped, or in a debugger."""
         if self.host != socket.gethostname() or not self.pid:
             return False
         try:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What registers each warpgroup of a kernel asks for (setmaxnreg), followed through its PTX: of a branch whose
-condition hangs on the thread's index and constants alone, a warpgroup goes the one way."""
+"""Find the registers that each warpgroup of a kernel asks for (setmaxnreg), by following its PTX: at a branch whose
+condition depends on the thread's index and constants alone, a warpgroup goes one way."""
 
 from __future__ import annotations
 

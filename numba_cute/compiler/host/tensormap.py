@@ -37,7 +37,8 @@ def _words(numbers: Any, kind: Any) -> list[Any]:
 
 
 def _options(record: Any) -> tuple[Any, ...]:
-    """What follows the box in all three of the driver's functions, but for the mode of im2col along W."""
+    """Return the arguments after the box that all three of the driver's functions take, except for the mode of im2col
+    along W."""
     return (
         _words(record.element_strides, bindings.cuuint32_t),
         _choice("CUtensorMapInterleave", "CU_TENSOR_MAP_INTERLEAVE_", record.interleave, "none"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What traced code asks of its backend, one request after the other: who lowers an IR listens."""
+"""Record what traced code asks of its backend, one request after the other: code that lowers an IR listens."""
 
 from __future__ import annotations
 

@@ -57,8 +57,8 @@ class NotConstant(Exception):
 
 @dataclass(frozen=True)
 class Judged:
-    """What a comparison of floats gives: known to branches and `const_expr`, and a run-time bool to all else, as what
-    is computed of floats is."""
+    """The result of a comparison of floats: known to branches and `const_expr`, and a run-time bool to all else, as
+    what is computed of floats is."""
 
     holds: bool
 

@@ -18,7 +18,7 @@ from numba.cuda.core.postproc import VariableLifetime
 from numba.cuda.core.transforms import canonicalize_cfg
 
 _KINDS: dict[type, int] = {}
-"""What holds variables in a statement, by class: 0 for what holds none, then a variable, an instruction, a sequence, a
+"""The way in which statements hold variables, by class: 0 for none, then a variable, an instruction, a sequence, a
 dictionary."""
 
 

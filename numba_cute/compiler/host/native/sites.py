@@ -87,7 +87,7 @@ def relatives(kernel: Any, key: Any) -> list[Plan]:
 
 
 FORGETS: list[Callable[[Any], None]] = []
-"""What forgets all else that was made for launches of a kernel, which it is given as Numba holds it."""
+"""Functions that forget all else that was made for launches of a kernel; each takes the kernel as Numba holds it."""
 
 
 def forgetting(recompile: Callable[[Any], Any]) -> Callable[[Any], Any]:
