@@ -27,7 +27,7 @@ class Landing:
 
 @dataclass(frozen=True)
 class CopyShape:
-    """What one tcgen05.cp copies.
+    """The shape of one tcgen05.cp.
 
     name: as PTX spells it. rows: of the source. row_bytes: of each, 32-bit columns of its lanes. multicast: to which
     warps it copies the same, as PTX spells it, or None. landings: where the rows lie, from the address's lane on.

@@ -100,8 +100,8 @@ _FACTORS = {"ue8m0": dtypes.Float8E8M0FNU, "ue4m3": dtypes.Float8E4M3FN}
 
 
 def factor_columns(rows: int, per_k: int, first: int, stride: int) -> int:
-    """How many columns the factors of `rows` rows (columns) of A (B) take: `per_k` each, from byte `first` of a word
-    on; the words of one row are `stride` columns apart."""
+    """Return the number of columns that the factors of `rows` rows (columns) of A (B) take: `per_k` each, from byte
+    `first` of a word on; the words of one row are `stride` columns apart."""
     return -(-rows // QUARTER) + (first + per_k - 1) // 4 * stride
 
 
@@ -136,7 +136,7 @@ SPREAD = (16, 32)
 
 
 def metadata_columns(width: int) -> int:
-    """How many columns the metadata of one multiply takes, of elements of `width` bits."""
+    """Return the number of columns that the metadata of one multiply takes, for elements of `width` bits."""
     return 1 if width in SPREAD else 2
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a tensor map says, as a record: the operands of cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col (CUDA driver
-API, "Tensor Map Object Management"), checked by their rules."""
+"""A tensor map as a record: the operands of cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col (CUDA driver API,
+"Tensor Map Object Management"), checked by their rules."""
 
 from __future__ import annotations
 
@@ -82,9 +82,9 @@ def check_reduction(op: str, dtype: DType) -> None:
 
 @dataclass(frozen=True)
 class Im2col:
-    """How an im2col map walks over images. lower, upper: the corners of the box of pixels at which the filter may
-    stand, innermost (W) first, as offsets from the first and from the last pixel. channels: elements of each pixel
-    that a copy takes. pixels: how many pixels it takes, row after row and image after image."""
+    """The walk of an im2col map over images. lower, upper: the corners of the box of pixels at which the filter may
+    stand, innermost (W) first, as offsets from the first and from the last pixel. channels: elements of each pixel that
+    a copy takes. pixels: the number of pixels it takes, row after row and image after image."""
 
     lower: tuple[int, ...]
     upper: tuple[int, ...]
@@ -94,7 +94,7 @@ class Im2col:
 
 @dataclass(frozen=True)
 class Im2colWide:
-    """How a map walks along W alone, with H and D fixed (sm_100). lower, upper: the first and the last place, as
+    """The walk of a map along W alone, with H and D fixed (sm_100). lower, upper: the first and the last place, as
     offsets from the first and from the last pixel of a row. channels: elements of each pixel that a copy takes. mode:
     "w", which takes `pixels` of them, row after row of consecutive images, or "w128", which takes 128."""
 
@@ -106,8 +106,8 @@ class Im2colWide:
 
     @property
     def parts(self) -> tuple[int, int]:
-        """How many parts a copy has, each followed by the halo that the instruction asks for, and the pixels of
-        each."""
+        """Return the number of a copy's parts, each followed by the halo that the instruction asks for, and the pixels
+        of each."""
         return (1, self.pixels) if self.mode == "w" else (4, 32)
 
     @property

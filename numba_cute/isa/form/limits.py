@@ -193,7 +193,7 @@ def check_cooperative(target: Target, grid: Any, block: Any, smem: int = 0, regi
 
 
 _GRID_GROUP = "cudaCGGetIntrinsicHandle"
-"""What the PTX of a kernel calls that asks for the group of its grid, whose launches are cooperative."""
+"""The function that a kernel's PTX calls if it asks for the group of its grid, whose launches are cooperative."""
 
 
 def check_made(made: Any, grid: Any, block: Any, smem: int = 0, cooperative: bool = False) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tcgen05.mma means, in all its forms: the common body of its rows."""
+"""The common body of the rows of tcgen05.mma, in all its forms."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Issue:
 
     @property
     def packed(self) -> bool:
-        """Whether elements of less than a byte lie without gaps."""
+        """Say whether elements smaller than a byte lie without gaps."""
         return self.case["kind"] in ("mxf4", "mxf4nvf4")
 
     @cached_property
@@ -91,7 +91,7 @@ class Issue:
 
     @property
     def stored(self) -> int:
-        """How many elements along K are stored of A."""
+        """Return the number of elements along K that are stored of A."""
         return self.k // 2 if self.case["sparse"] else self.k
 
     def type_of(self, operand: str) -> dtypes.DType:
@@ -99,7 +99,7 @@ class Issue:
 
     @cached_property
     def a_columns(self) -> int:
-        """How many columns of tensor memory A takes."""
+        """Return the number of columns of tensor memory that A takes."""
         bits: int = operands.container(self.type_of("a"), self.packed)
         return self.stored * bits // 32
 
@@ -255,7 +255,7 @@ def _from_words(words: Any, d_type: str) -> Any:
 
 
 def _scaled_down(values: Any, scale_d: int | None) -> Any:
-    """What is accumulated, times 2 ** -scale_d."""
+    """Return the accumulated values, times 2 ** -scale_d."""
     return values if not scale_d else values * 2.0**-scale_d
 
 

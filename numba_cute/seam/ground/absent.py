@@ -72,7 +72,7 @@ EXAMPLES = {
     "torch.matrix": _TORCH,
     "nvgpu.warp.mma.MXF8F6F4_SUPPORTED_PAIRS": "`nvgpu.warp.MXF8F6F4_SUPPORTED_PAIRS`",
 }
-"""What the CuTe DSL's public examples use beside the names that are listed, and why it is absent."""
+"""The reasons why names are absent that the CuTe DSL's public examples use, besides the names that are listed."""
 
 _IF = "plain Python in the kernel: `if`, `for` and `while` are compiled"
 _PLAIN_CAST = "`cute.Float32(x)`, or the element type that is meant"

@@ -224,8 +224,8 @@ class _Stack(threading.local):
 
 
 RUNNING = _Stack()
-"""What runs code of this thread: nothing, on the host. host_calls: how many calls of host functions (`cute.jit`) are
-under way. computes: what computes for these at once; None if it was not asked for yet."""
+"""The backends that run code of this thread: none, on the host. host_calls: the number of calls of host functions
+(`cute.jit`) under way. computes: the function that computes for these at once; None if it was not asked for yet."""
 _computing: list[Callable[[bool], Any]] = []
 
 

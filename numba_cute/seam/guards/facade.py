@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a facade module shows: it lists no names; each stands once, in the `__all__` of the module that defines it.
+"""Show names in a facade module: it lists none; each stands once, in the `__all__` of the module that defines it.
 
 What it shows takes `loc=` and `ip=` as the CuTe DSL's functions do, and ignores them: there they say where in the
 source and in the intermediate code an operation stands, which Numba knows by itself.

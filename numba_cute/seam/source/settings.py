@@ -12,7 +12,7 @@ from ..ground.bytecode import Operation, operations
 from ..marks.host_objects import python_of
 
 _LOADS = ("LOAD_FAST", "LOAD_DEREF")
-"""What reads a parameter: the second where a function inside reads it, too."""
+"""Instructions that read a parameter: the second is used if an inner function reads it, too."""
 _ASKED = (("LOAD_GLOBAL", "getattr"), ("LOAD_GLOBAL", "hasattr"))
 _CONSTRUCTORS = ("__init__", "__post_init__", "__new__")
 
