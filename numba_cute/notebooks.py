@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What notebooks show of objects at a cell's end: their pictures, which are loaded when one is first asked for."""
+"""Show objects at the end of a notebook's cell as pictures, which are loaded when one is first asked for."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How tensors that are copied are taken apart into what single instructions copy."""
+"""Split the tensors of a copy into the parts that single instructions copy."""
 
 from __future__ import annotations
 

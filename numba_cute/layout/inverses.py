@@ -155,8 +155,8 @@ def _block(swizzle: Swizzle) -> int:
 
 
 def _kept(swizzle: Swizzle, n: Any) -> Any:
-    """How many offsets from 0 on the swizzle is known to keep below `n`: all, whole blocks, or those that it does not
-    move. None where nothing is known of a run-time `n`."""
+    """Return the number of offsets from 0 on that the swizzle is known to keep below `n`: all, whole blocks, or those
+    that it does not move. None if nothing is known of a run-time `n`."""
     block, still = _block(swizzle), swizzle.y_mask & -swizzle.y_mask
     if divisor(n) % block == 0 or swizzle.bits == 0:
         return n

@@ -46,7 +46,7 @@ class Swizzle(InIR):
 
     @property
     def num_bits(self) -> int:
-        """How many bits are xored: the same as `bits`."""
+        """Return the number of bits that are xored: the same as `bits`."""
         return self.bits
 
     @property
@@ -56,7 +56,7 @@ class Swizzle(InIR):
 
     @property
     def num_shift(self) -> int:
-        """How far above the bits that change those lie that are read: the same as `shift`."""
+        """Return the distance from the bits that change up to the bits that are read: the same as `shift`."""
         return self.shift
 
     @staticmethod

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `show` makes of each kind of object."""
+"""Make the picture that `show` gives of each kind of object."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a tensor may begin at: pointers, coordinates, descriptors, and the arrays that a kernel has."""
+"""Beginnings of tensors: pointers, coordinates, descriptors, and the arrays that a kernel has."""
 
 from __future__ import annotations
 

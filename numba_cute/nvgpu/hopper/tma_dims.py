@@ -88,7 +88,7 @@ def _is(x: Any, value: int) -> bool:
 
 
 def extent_and_stride(gmem: Layout, dim: Dim) -> tuple[int, int]:
-    """How many elements of gmem a dimension reaches over, and how far they are from one another."""
+    """Return the number of elements of gmem that a dimension reaches over, and their distance from one another."""
     entries = [(int(layout.basis_get(e, gmem.shape)), int(layout.basis_get(e, gmem.stride))) for e in dim.modes]
     if len(entries) == 1:
         return entries[0]

@@ -87,7 +87,7 @@ class TmaCopyOp(CopyOp):
 
     @property
     def reduction(self) -> ReductionOp | None:
-        """How a store combines elements with what is there; None if it does not."""
+        """Return the reduction by which a store combines elements with those in memory; None if it does not."""
         return None
 
     def _to_ir(self) -> TmaCopyOp:

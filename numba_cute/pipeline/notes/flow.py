@@ -170,7 +170,7 @@ class Threads:
 
     @functools.cached_property
     def flat(self) -> bool:
-        """Whether the function asks for x of the thread alone."""
+        """Say whether the function asks for x of the thread alone."""
         asks = [s for s in self._code.steps if s.kind == "call" and s.name is index.thread_idx]
         tuples, other = {s.target for s in asks}, set()
         for s in self._code.steps:
