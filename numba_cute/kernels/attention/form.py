@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the attention forward knows when it is compiled: its form, and by it, how tiles lie and are multiplied."""
+"""The form of the attention forward when it is compiled, and by it, how tiles lie and are multiplied."""
 
 import math
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ from . import softmax
 
 
 class Form(NamedTuple):
-    """What the kernel knows when it is compiled.
+    """The static parameters of the kernel.
 
     dtype: of Q, K, V and O; of e4m3, O is bfloat16, and V lies as `values` has it. d, dv: head dimensions of Q and
     K, and of V and O. group: query heads that share the keys and values of one. tile_m, tile_n: queries and keys of
@@ -68,7 +68,7 @@ class Form(NamedTuple):
 
     @property
     def narrow(self):
-        """Whether elements have 8 bits."""
+        """Say whether elements have 8 bits."""
         return self.dtype.width == 8
 
     @property

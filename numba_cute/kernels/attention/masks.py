@@ -16,7 +16,7 @@ from numba_cute.nvgpu import CopyUniversalOp
 
 @cuda.jit
 def before(limit):
-    """How many of a thread's columns, two of each 8, lie before the column `limit`."""
+    """Count a thread's columns, two of each 8, that lie before the column `limit`."""
     limit = cute.Int32(limit)
     return cute.Int32((limit >> 3) * 2 + min(cute.Int32(limit & 7), cute.Int32(2)))
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What attention's backward kernel on Blackwell knows when it is compiled: its form, how tiles lie in shared memory and
-in tensor memory, and how they are multiplied."""
+"""The form of attention's backward kernel on Blackwell when it is compiled, how tiles lie in shared memory and in
+tensor memory, and how they are multiplied."""
 
 from typing import Any, NamedTuple
 

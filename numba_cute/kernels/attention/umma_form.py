@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the attention forward of Blackwell knows when it is compiled: its form, and by it, how tiles lie and are
-multiplied."""
+"""The form of Blackwell's attention forward when it is compiled, and by it, how tiles lie and are multiplied."""
 
 import math
 from typing import Any, NamedTuple
