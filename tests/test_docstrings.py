@@ -59,7 +59,7 @@ def test_public_docstrings_say_what_a_thing_does_or_is():
     assert not [name for name, _, doc, _ in documented() if re.match(r"(What|How|Whether)\b", doc)]
 
 
-QUESTION = re.compile(r'^[ \t]*[rRfF]?"""\s*(?:What|How|Whether)\b', re.MULTILINE)
+QUESTION = re.compile(r'^[ \t]*[rRfF]?"""\s*(?:What|How|Whether|Which|Where|Who|Why)\b', re.MULTILINE)
 UNWRITTEN = {"kernels/conv", "kernels/gemm", "kernels/rows"}
 """Rooms whose docstrings still begin so: take one out when none of its does."""
 

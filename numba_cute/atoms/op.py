@@ -129,7 +129,7 @@ class MmaTraits:
 
 
 OPERAND_MODES = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}
-"""Which of M, N, K the operands have."""
+"""The modes of M, N, K that the operands have."""
 
 
 class Field(StaticEnum):

@@ -90,7 +90,7 @@ class Swizzle(InIR):
 
     @traced
     def __call__(self, offset: Any) -> Any:
-        """Where `offset` goes. A swizzle is its own inverse."""
+        """Return the place to which `offset` is swizzled. A swizzle is its own inverse."""
         if isinstance(offset, tuple):
             raise CuteError(f"{self} maps integer offsets, not {offset!r}")
         bits = whole(offset, "offset")

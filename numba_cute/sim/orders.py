@@ -140,7 +140,7 @@ class Proving:
 
 
 PROOFS: ContextVar[list[Proof] | None] = ContextVar("PROOFS", default=None)
-"""Where the proof of each launch goes, while some are to be proved."""
+"""The list that takes the proof of each launch, while some are to be proved."""
 ROUNDS: ContextVar[bool] = ContextVar("ROUNDS", default=False)
 """True if these are to look for rounds too."""
 PROVES: ContextVar[bool] = ContextVar("PROVES", default=False)

@@ -18,7 +18,7 @@ def layout_of(view: seam.ArrayView) -> Layout:
 
 
 def start_of(view: seam.ArrayView) -> Pointer:
-    """Where an array begins."""
+    """Return the pointer to an array's beginning."""
     space = AddressSpace.smem if view.shared else AddressSpace.generic
     align = max(view.dtype.bytes, view.alignment)
     return Pointer(view.dtype, space, view.address, alignment=align, readonly=view.readonly)

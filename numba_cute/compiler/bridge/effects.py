@@ -96,7 +96,7 @@ def kinds(ty: Any) -> frozenset[Any]:
 
 
 class Trail:
-    """Where the objects of a traced call come from, while its result is typed."""
+    """The origins of the objects of a traced call, while its result is typed."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[Any, Sources]] = {}

@@ -52,8 +52,8 @@ class Reads(Walk):
 
 
 class Place(NamedTuple):
-    """Where a name leads. kind: ATTRIBUTE of an object, ITEM of a dictionary, or all ITEMS of one. value: what is there
-    now; MISSING for nothing; of ITEMS the keys and values by turns."""
+    """The place that a name leads to. kind: ATTRIBUTE of an object, ITEM of a dictionary, or all ITEMS of one. value:
+    its value now; MISSING for nothing; for ITEMS the keys and values by turns."""
 
     kind: int
     holder: Any

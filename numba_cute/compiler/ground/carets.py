@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where in a line of a kernel an error is, and the types of what is named there."""
+"""Find the place of an error in a line of a kernel, and the types of the names there."""
 
 from __future__ import annotations
 

@@ -80,8 +80,8 @@ def _assembler() -> str:
 
 
 class Key(NamedTuple):
-    """Where a kernel is kept. text: None if it is not. why: what of it cannot be followed; empty where the cache is
-    off."""
+    """The key under which a kernel is kept. text: None if it is not kept. why: the part of it that cannot be followed;
+    empty if the cache is off."""
 
     text: str | None
     why: str = ""

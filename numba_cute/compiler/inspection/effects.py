@@ -32,7 +32,7 @@ REQUESTS = {
 """The effects of traced code that makes these requests of its backend. Other requests have none; `issue` has one unless
 the instruction's row is pure. Writes to registers that the call itself made are part of its result."""
 _OF_REGISTERS = {"copy_to_regs": 2, "write": 0, "fill": 0, "unvector": 1}
-"""Where these requests name the registers that they write."""
+"""The arguments in which these requests name the registers that they write."""
 
 
 class _Noting(Tracer):

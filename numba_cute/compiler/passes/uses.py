@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which variables the statements of a function use and set, and Numba's post-processing of what derives from that.
+"""Find the variables that the statements of a function use and set, and do Numba's post-processing that follows from
+them.
 
 Numba's own, which follows ten of its passes, computes each time which variables live where. Only generators, and those
 of its steps that write `del` statements, ask for it: of this library's functions it is computed when it is asked for.

@@ -17,7 +17,7 @@ from .ratios import Ratio
 
 
 class Refused(CuteError):
-    """Why a value, or an operation, is none of the dialect."""
+    """An error: a value, or an operation, is not one of the dialect."""
 
 
 def checked(kind: str, value: Any) -> Any:

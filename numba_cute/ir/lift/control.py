@@ -88,7 +88,7 @@ def _give(w: Lifter, kept: Sequence[tuple[int, Carried]], values: Sequence[SSAVa
 
 
 def _kept(w: Lifter, values: Sequence[SSAValue]) -> list[int]:
-    """Which of several values are variables: those that are needed, and that are no other's."""
+    """List the values that are variables: those that are needed, and are not the same as another."""
     return [i for i, v in enumerate(values) if w.root(v) is v and v in w.flow.values]
 
 

@@ -160,7 +160,7 @@ def relinquish(w: Lifter, op: Any) -> None:
 
 @lifts("cute_nvgpu.arch.sm100.retrieve_tmem_ptr")
 def retrieve(w: Lifter, op: Any) -> None:
-    """Where the columns are."""
+    """Write the address of the allocated columns."""
     elem, _, align, _ = op.results[0].type.data
     text = f"cute.arch.retrieve_tmem_ptr({w.element(elem)}, {align or 16}, {w.expr(op.operands[0])})"
     w.bind(op.results[0], Expr(text), moves=False)
@@ -174,7 +174,7 @@ def wait_tmem(w: Lifter, op: Any) -> None:
 
 @lifts("cute_nvgpu.arch.get_dyn_smem")
 def dynamic_memory(w: Lifter, op: Any) -> None:
-    """Where the launch's shared memory begins."""
+    """Write the beginning of the launch's shared memory."""
     elem, _, align, _ = op.results[0].type.data
     w.bind(op.results[0], Expr(f"cute.arch.get_dyn_smem({w.element(elem)}, {align or 1})"), moves=False)
 

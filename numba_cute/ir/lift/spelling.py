@@ -18,7 +18,7 @@ from ..dialect.ratios import Ratio
 
 
 class NoSuch(CuteError):
-    """Why this library has no object of a type, or no such value."""
+    """An error: this library has no object of a type, or no such value."""
 
 
 _ELEMENTS: dict[str, DType] = {

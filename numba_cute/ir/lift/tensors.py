@@ -30,7 +30,7 @@ def _type(value: SSAValue) -> Any:
 
 @lifts("cute.get_iter")
 def get_iter(w: Lifter, op: Any) -> None:
-    """Where a tensor begins."""
+    """Write the iterator of a tensor."""
     source = w.expr(op.operands[0])
     text = Expr(f"{source.at(95)}.iterator")
     w.bind(op.results[0], text, tree=objects_name(op.results[0].type) == "cute.arith_tuple_iter")

@@ -300,7 +300,7 @@ class Reader(Scanner):
         return self._instance(name, cls, form, start)
 
     def _end(self) -> int:
-        """Where what a type says ends."""
+        """Return the end of a type's body."""
         return body_end(self.text, self.position)
 
     def _own_name(self, name: str, start: int) -> str:

@@ -141,8 +141,8 @@ def metadata_columns(width: int) -> int:
 
 
 def metadata(lanes: Any, k: int, width: int) -> tuple[Any, Any, Any]:
-    """Where the metadata of rows that lie in these lanes lies: the lane, the column and from which bit on, of each
-    chunk (rows, chunks). width: of an element, as the metadata has it: 32, 16, 8 or (pairs) 4.
+    """Return the place of the metadata of the rows in these lanes: the lane, the column and the first bit of each chunk
+    (rows, chunks). width: of an element, as the metadata has it: 32, 16, 8 or (pairs) 4.
 
     Of 16- and 32-bit elements 16 lanes hold 16 rows: lane r % 8, of the second half of K 8 further, has row r in its
     low half, row r + 8 in its high half. Of others each lane has its row's, the first along K lowest."""

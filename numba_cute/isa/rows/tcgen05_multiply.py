@@ -67,7 +67,7 @@ class Issue:
 
     @cached_property
     def parts(self) -> list[Part]:
-        """Where D lies, part by part (PTX ISA, "Data Path Layout Organization")."""
+        """Return the places of D, part by part (PTX ISA, "Data Path Layout Organization")."""
         m, n, ctas, lane = self.case["m"], self.case["n"], self.ctas, self.d >> 16
         half = (not self.stationary and len(ctas) == 1 and m == 64) or (
             len(ctas) == 2 and m == 128 and self.case["sparse"]
@@ -183,7 +183,7 @@ def _dense(i: Issue, p: Part, rows: Any) -> Any:
 
 @dataclass(frozen=True)
 class _Factors:
-    """Where the scale factors of an operand lie: see `facts.tensor_operands.factors`."""
+    """The places of an operand's scale factors: see `facts.tensor_operands.factors`."""
 
     name: str
     column: int

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which keys a query sees, and what becomes of the others' scores.
+"""Find the keys that a query sees, and mask the others' scores.
 
 A query at `q` sees the keys from q + shift - left to q + shift + right, and none beyond the last. `shift` aligns the
 last query with the last key: keys - queries.

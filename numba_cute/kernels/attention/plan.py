@@ -50,7 +50,7 @@ class Options(NamedTuple):
 
 
 class Lengths(NamedTuple):
-    """Where sequences begin and end, each an array of int32 or None.
+    """The bounds of sequences, each an array of int32 or None.
 
     cu_q, cu_k: the first row of each sequence in Q and O, and in K and V, and the number of all rows. used: how many
     keys each sequence has. pages: (batch, pages of a sequence), the number of each page in K and V.

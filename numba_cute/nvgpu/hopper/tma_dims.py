@@ -115,7 +115,7 @@ def coordinate_strides(gmem: Layout, dims: list[Dim], steps: list[int], first: i
 
 
 def orders(gmem: Layout, dims: list[Dim]) -> tuple[Any, ...]:
-    """Which flat modes of gmem the dimensions are: a number, or a tuple of several."""
+    """Return the flat modes of gmem that the dimensions are: a number, or a tuple of several."""
     flat = layout.flatten_to_tuple(layout.make_identity_layout(gmem.shape).stride)
     each = [tuple(flat.index(e) for e in dim.modes) for dim in dims]
     return tuple(modes[0] if len(modes) == 1 else modes for modes in each)

@@ -157,7 +157,8 @@ def _regions(follows: dict[int, tuple[int, ...]]) -> dict[int, int]:
 
 
 class Threads:
-    """Which threads come where, in a block of x alone: as many as the kernel is compiled for, or as a block may have.
+    """The threads that come to each place, in a block of x alone: as many as the kernel is compiled for, or as a block
+    may have.
 
     known: whether a block has no more threads than these."""
 

@@ -61,8 +61,8 @@ class Pipe:
 
 @dataclass(eq=False)
 class Place:
-    """Where a side stands: a state or a participant. made, at: the step. begins: as what it was made. plain: all
-    that is done with it is seen, and it goes from stage to stage by `advance` alone. pipe: of a participant."""
+    """The stage at which a side stands: a state or a participant. made, at: the step. begins: as what it was made.
+    plain: True if all its uses are seen, and it goes from stage to stage by `advance` alone. pipe: of a participant."""
 
     made: int
     at: Spot

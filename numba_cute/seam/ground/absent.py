@@ -28,7 +28,7 @@ ABSENT = {
     "experimental.dot_sparse": "`dot` of an atom whose Field.METADATA is set",
     "experimental.CLCPipeline": "`pipeline.PipelineClcFetchAsync`",
 }
-"""Why a name of the CuTe DSL's lists is absent. One that has come to be is not looked up here."""
+"""The reasons why names of the CuTe DSL's lists are absent. One that exists by now is not looked up here."""
 
 _UNSHOWN = "no public kernel shows what it does"
 

@@ -34,7 +34,7 @@ _ALONE = ("numba_cute.seam", "numba_cute.sim")
 """Rooms whose functions are known by themselves, and judge what they are given."""
 _EQUALITIES = ("__eq__", "__ne__")
 _ENGINES = ("numba_cute.sim", "numba_cute.compiler")
-"""Who runs kernels: what they call of the library, a kernel calls."""
+"""The engines that run kernels: what they call of the library, a kernel calls."""
 _PYTHONS = ("builtins", "numpy", "dataclasses")
 """The packages of exceptions that say that a call was wrong; others, as Numba's, have words of their own."""
 _GUARDED = frozenset({

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which argument of a call is wrong, and in words what is expected.
+"""Find the wrong argument of a call, and say in words what is expected.
 
 A call that fails with another exception than a CuteError is judged here (`refusal`): the argument whose kind is wrong
 is named, or the field of the object whose method it is; else the one that lacks what was asked of it, is called and

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which other orders of a run's events may differ from it: dynamic partial-order reduction on the phases of barriers.
+"""Find other orders of a run's events that may differ from it: dynamic partial-order reduction on the phases of
+barriers.
 
 Two events commute unless one decides what the other meets: arrivals of one phase do, those of two phases do not; a
 wait and the end of a phase do not; atomics at one place do not, unless both only read. All orders of commuting events

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who waits for whom in a deadlock, as a graph to print and to draw: `DeadlockError.graph`."""
+"""The graph of a deadlock, to print and to draw: which threads wait for which (`DeadlockError.graph`)."""
 
 from __future__ import annotations
 

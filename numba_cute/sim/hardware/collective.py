@@ -346,7 +346,7 @@ def _join(run: Any, meets: dict[Any, Any], key: Any, operands: dict[str, Any], p
 
 
 def _places(f: Together, unit: Any, first: int) -> list[int]:
-    """Where a convoy's threads are in a unit, the first of them at `first`."""
+    """Return the places of a convoy's threads in a unit, the first of them at `first`."""
     found: list[int] | None = f.memory.get(unit)
     if found is None:
         index = f.threads[0].index

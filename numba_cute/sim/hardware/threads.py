@@ -29,7 +29,7 @@ class Unit:
 
 
 class Wait:
-    """Why a thread does not run."""
+    """The reason why a thread does not run."""
 
     __slots__ = ("why", "on", "machine", "ready")
 
@@ -113,5 +113,5 @@ class Thread:
 
     @property
     def place(self) -> Place:
-        """Where the thread is suspended."""
+        """Return the place where the thread is suspended."""
         return place_of(self.greenlet.gr_frame)

@@ -37,9 +37,9 @@ def _filled(shape: tuple[int, ...], r: TensorMapRecord) -> NDArray[Any]:
 
 
 def swizzle_chunks(nbytes: int, swizzle: str, line: int) -> NDArray[np.int64]:
-    """Where each 16-byte chunk of a box lies that begins in this line of 128 bytes: its place in its line, in grains
-    of the swizzle's atoms, exclusive or the line's number, as many bits as the span has grains (PTX ISA, "Swizzling
-    Modes")."""
+    """Return the place of each 16-byte chunk of a box that begins in this line of 128 bytes: its place in its line, in
+    grains of the swizzle's atoms, exclusive or the line's number, as many bits as the span has grains (PTX ISA,
+    "Swizzling Modes")."""
     chunk = np.arange(8 * line, 8 * line - (-nbytes // 16))
     grain = _GRAINS.get(swizzle, 1)
     grains = SWIZZLE_SPAN[swizzle] // (16 * grain)

@@ -147,7 +147,7 @@ class Convoy:
         return Lanes(self, held, None, array)
 
     def positions(self, lanes: tuple[int, ...]) -> Any:
-        """Where this convoy's lanes are among `lanes`: a slice, if they lie side by side there."""
+        """Return the positions of this convoy's lanes among `lanes`: a slice, if they are adjacent there."""
         found = self._crew.moves.get(lanes)
         if found is None:
             found = np.searchsorted(np.array(lanes), np.array(self.lanes)).tolist()  # both ascend
@@ -386,8 +386,8 @@ class Convoy:
         return self._remember()
 
     def _went(self) -> tuple[int, ...] | None:
-        """Where the code parts again: those that stayed, or, where this convoy left them, its own lanes; None where the
-        others waited (`masks`)."""
+        """Return the lanes at the next place where the code parts again: those that stayed, or, if this convoy left
+        them, its own lanes; None if the others waited (`masks`)."""
         if self._fork < len(self.log.forks):
             self._fork += 1
             return self.log.forks[self._fork - 1]

@@ -80,7 +80,7 @@ class Memory(Picture):
 
     @property
     def aliases(self) -> tuple[str, ...]:
-        """Which rows lie over which others."""
+        """List the rows that lie over others."""
         parts = [(span, row.label) for span, row in self._parts()]
         return tuple(
             f"{a} and {b} share {_size(s.space, max(s.start, t.start), min(s.stop, t.stop))}"

@@ -221,7 +221,7 @@ def _together(alike: dict[tuple[Line, ...], list[Warp]]) -> list[tuple[list[Line
 
 
 def _within(lines: tuple[Line, ...], held: list[Line]) -> set[int]:
-    """Which of the steps that are held are these, one after the other; none if they are not all there."""
+    """Return the positions of these steps, in their order, among those held; none if they are not all there."""
     found, at = set(), 0
     for line in lines:
         while at < len(held) and held[at][:2] != line[:2]:

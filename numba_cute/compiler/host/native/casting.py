@@ -415,7 +415,7 @@ def mould_of(obj):
 
 
 def address_of(tensor):
-    """Where a tensor's memory begins; 0 if it cannot be told."""
+    """Return the address of a tensor's memory; 0 if it is not known."""
     found = PyObject_GetAttr(tensor, ITERATOR)
     if found == 0:
         return refused()

@@ -56,7 +56,7 @@ class Viewed:
 
     @property
     def end(self) -> int:
-        """Where it ends."""
+        """Return the address of its end."""
         return int(self.base + self.bytes * (1 + sum((n - 1) * abs(d) for n, d in zip(self.shape, self.strides) if n)))
 
 

@@ -149,7 +149,7 @@ class Mould:
         self.set(casting.WORK, ctypes.addressof(block))
 
     def numbers(self, numbers: list[int]) -> int:
-        """Where some words are from now on."""
+        """Keep some words, and return their address."""
         made = (ctypes.c_int64 * max(1, len(numbers)))(*numbers)
         self.kept.append(made)
         return ctypes.addressof(made)

@@ -33,9 +33,9 @@ TUPLE, SAME, INTEGER, FLOAT, BOOLEAN, EQUAL, REMEMBERED, EXCHANGED, DESCRIBED, A
 NO_ARGUMENT = -2
 """The parent of a step that is of no argument: of what the step itself names."""
 SMALL, UNSIGNED, ABOVE = range(3)
-"""Which integers a step takes: those of 63 bits and a sign; those of 64 bits; those above the first."""
+"""The integers that a step takes: those of 63 bits and a sign; those of 64 bits; those above the first."""
 OBJECT, INDEXED, SCALAR = range(3)
-"""Where a step's number comes from: the object, its __index__, the value of one of this library's scalars."""
+"""The source of a step's number: the object, its __index__, the value of one of this library's scalars."""
 # The words of a description by attributes.
 CHECKED, IS, DEVICE, DEVICE_OF, POINTER, POINTER_OF, SHAPE, STRIDES = range(0, 64, 8)
 CALLED, UNIT, FALSE_ATTRIBUTE, DESCRIPTION_WORDS = 64, 72, 80, 11

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which of several signatures Numba's typing chooses: the one whose arguments need the least conversion."""
+"""Choose among several signatures as Numba's typing does: the one whose arguments need the least conversion."""
 
 from __future__ import annotations
 

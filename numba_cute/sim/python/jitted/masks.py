@@ -79,7 +79,7 @@ def item_changes(container: Any) -> None:
 
 
 class _Flow:
-    """Where instructions go on, and which variables they read and set."""
+    """The flow of some code: where instructions go on, and which variables they read and set."""
 
     def __init__(self, instructions: list[Instruction]) -> None:
         self.code = instructions

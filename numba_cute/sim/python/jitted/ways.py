@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which of its copies a function's code stands for as it runs: by which calls it was inlined, and in which rounds of
+"""Find the copy that a function's code stands for as it runs: by which calls it was inlined, and in which rounds of
 unrolled loops it is (`typed.meetings.Way`)."""
 
 from __future__ import annotations
