@@ -16,7 +16,7 @@ from .utils.tile_scheduler import PersistentTileSchedulerParams
 __all__: list[str] = []
 
 _MOST_LETTERS = 1 << 19
-"""Of a picture: what is larger is shown as text."""
+"""The most letters of a picture: a larger one is shown as text."""
 
 
 def _svg(self: Any) -> str | None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .copy_atom import CopyAtom
 
 Part = tuple[Tensor, Tensor, Any]
-"""Of one instruction the source, the destination, and the predicate or None."""
+"""The part of one instruction: the source, the destination, and the predicate or None."""
 
 
 def instructions(atom: CopyAtom, src: Tensor, dst: Tensor, pred: Tensor | None) -> list[Part]:

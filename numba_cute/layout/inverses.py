@@ -239,7 +239,7 @@ def _divisors(n: int) -> list[int]:
 
 
 _MOST_PROMISED = 128
-"""Of an extent known only at run time this much at most is used of what divides it: 16 bytes of the narrowest type."""
+"""The most that is used of the known divisor of a run-time extent: 16 bytes of the narrowest type."""
 
 
 @pure

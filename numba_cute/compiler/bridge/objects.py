@@ -307,7 +307,7 @@ _OPERATORS: dict[Any, Callable[..., Any]] = {
     len: length, hash: hashed, str: _text("__str__", "__repr__"), repr: _text("__repr__"),
 }  # fmt: skip
 _OF_ITEMS: dict[Any, Callable[..., Any]] = {all: _are_all, any: _is_any, sorted: _sorted}
-"""Of a tuple, whatever it holds."""
+"""Functions of a tuple, whatever it holds."""
 _OPERATORS |= {getattr(operator, n): _binary(f"__{n}__", f"__{r}__", s) for n, (r, s) in _ORDERED.items()}
 
 

@@ -37,8 +37,9 @@ _I32 = ir.IntType(32)
 SMEM_SYMBOL = "numba_cute_dynamic_smem"
 TIMELINE_SYMBOL = "numba_cute_timeline"
 _CONSTANT = ("readnone", "nounwind")
-"""Of a read of what is the same in all of a thread's life: LLVM merges and moves it, and takes other inline assembly to
-read memory. That of registers stays where it stands: what packs a fragment for a wgmma may not sink below its fence."""
+"""Attributes of a read whose value is the same in all of a thread's life: LLVM merges and moves it, and takes other
+inline assembly to read memory. A read of registers stays where it stands: what packs a fragment for a wgmma may not
+sink below its fence."""
 SMEM_MARK = "// numba_cute.smem_bytes"
 
 

@@ -20,9 +20,9 @@ from . import errors, memory
 Cluster = tuple[int, int, int]
 
 _LAUNCHES: list[tuple[Cluster | None, int | None]] = []
-"""Of the kernels being compiled, innermost last: the cluster shape and the most threads of a block; None if unknown."""
+"""The cluster shape and the most threads of a block of the kernels being compiled, innermost last; None if unknown."""
 _BLOCKS: list[Any] = []
-"""Of the same kernels: the shape of all their blocks; None if unknown."""
+"""The shape of all blocks of the same kernels; None if unknown."""
 
 
 def known_launch() -> tuple[Cluster | None, int | None]:
@@ -76,7 +76,7 @@ def lowering(function: Any) -> None:
 
 
 _WANTED: list[list[tuple[Any, Any]]] = []
-"""Of the kernels whose tensor maps are looked for, innermost last: which argument wants a map, and of which form."""
+"""The arguments that want a map, and its form, for the kernels whose tensor maps are looked for, innermost last."""
 
 
 @contextmanager

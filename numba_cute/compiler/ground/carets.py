@@ -15,7 +15,7 @@ from .places import Place
 
 _MOST, _WIDTH = 4, 48
 _failed: list[tuple[str, Place]] = []
-"""Of the statements that could not be typed: what was said, and where they are."""
+"""The statements that could not be typed: the message and the place of each."""
 _words: list[Callable[[Any], str | None]] = []
 
 

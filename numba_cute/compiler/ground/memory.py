@@ -261,9 +261,9 @@ def _forget(compiled: Any) -> None:
 LASTING = Memory()
 """Results of this library's own functions for its own types."""
 _memories: list[Memory] = []
-"""Of the compilations that are going on, innermost last."""
+"""The memories of the compilations under way, innermost last."""
 _loose = [Memory()]
-"""Of the function that Numba compiles within none of those."""
+"""The memory of a function that Numba compiles within none of those."""
 
 
 @contextmanager

@@ -23,7 +23,7 @@ _DEEP = 60
 """Operations that a condition may be computed by; of more it is not known."""
 
 Values = tuple[int, ...]
-"""Of each thread of a warpgroup, the bits of a register, as a number from 0 on."""
+"""The bits of a register in each thread of a warpgroup, as a number from 0 on."""
 Counts = frozenset[int | None]
 """The registers of each thread that a warpgroup may have at a place; None: those of the launch."""
 

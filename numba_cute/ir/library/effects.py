@@ -15,7 +15,7 @@ _KINDS = {READS: MemoryEffectKind.READ, WRITES: MemoryEffectKind.WRITE}
 
 
 class CallEffects(MemoryEffect):
-    """Of an operation that knows its own: its method `effects` says."""
+    """The effects of an operation that knows its own: its method `effects` gives them."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> AbstractSet[EffectInstance] | None:

@@ -152,7 +152,7 @@ def _range(w: Lifter, op: scf.ForOp) -> str:
 
 
 _UNROLLED = 8192
-"""Of how many operations a loop of many rounds may be that is unrolled."""
+"""The most operations of a loop of many rounds that is unrolled."""
 
 
 @lifts("scf.while")

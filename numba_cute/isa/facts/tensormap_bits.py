@@ -31,7 +31,7 @@ Bytes = NDArray[np.uint8]
 BYTES = 128
 _MAGIC = 0x50414D54
 _BEGUN = 0x4E414D54
-"""Of a map that a kernel makes of 128 zeros, field by field."""
+"""The magic word of a map that a kernel makes of 128 zeros, field by field."""
 _ONCE = ("global_address", "rank", "elemtype", "interleave_layout", "swizzle_mode", "fill_mode")
 """The fields that a map has one of; others it has for each dimension."""
 _FORMAT = np.dtype(

@@ -15,7 +15,7 @@ _ALIGNED = 1024
 """The alignment of dynamic shared memory, in bytes: static memory, which comes first, is padded to it."""
 _PARTITIONS, _WARP, _WARPGROUP = 4, 32, 128
 _STEP, _SMEM_UNIT = 8, 128
-"""In which the registers of a thread, and the bytes of a CTA's shared memory, are given out."""
+"""The units in which the registers of a thread, and the bytes of a CTA's shared memory, are given out."""
 _FEWEST = 24
 """The fewest registers of a thread that setmaxnreg asks for."""
 

@@ -199,7 +199,8 @@ class _Factors:
 
 
 def _factors(i: Issue) -> tuple[_Factors, _Factors]:
-    """Of A and of B. Where a pair has 128 rows, lanes 64 and up have those of the second half of B."""
+    """Return the factors of A and of B. Where a pair has 128 rows, lanes 64 and up have those of the second half of
+    B."""
     found, per_k = [], i.stored // i.case["block"]
     legal = {1: (0, 1, 2, 3), 2: (0, 2), 3: (0, 1, 2, 3), 4: (0,), 6: (0, 2)}[per_k]
     paired = len(i.ctas) == 2 and i.case["m"] == 128
@@ -260,7 +261,7 @@ def _scaled_down(values: Any, scale_d: int | None) -> Any:
 
 
 def _kept(i: Issue, p: Part) -> Any:
-    """Of each lane of a part whether it keeps what it holds: (rows, 1)."""
+    """Say for each lane of a part whether it keeps what it holds: (rows, 1)."""
     at = 128 * i.ctas.index(p.cta) + p.lane + np.arange(p.rows)
     return (np.asarray(i.disable).astype(np.uint32)[at // 32] >> (at % 32).astype(np.uint32) & 1).astype(bool)[:, None]
 

@@ -61,7 +61,7 @@ class Form(NamedTuple):
 
     @property
     def registers(self):
-        """Of a thread of the producer's warpgroup, and of the others."""
+        """Return the registers of a thread of the producer's warpgroup, and of the others."""
         # who reads lists, or many pages, needs more
         of_two = ((24, 240), (40, 232), (56, 224))[(self.block is not None) + by_lanes(self)]
         return {1: (128, 240), 2: of_two, 3: (32, 160)}[self.groups]
@@ -78,8 +78,8 @@ class Form(NamedTuple):
 
     @property
     def room(self):
-        """To which power of two P may grow before its maxima are raised, and what it is multiplied with from the start,
-        so that more of it is within e4m3's range."""
+        """Return the power of two to which P may grow before its maxima are raised, and the one that it is multiplied
+        with from the start, so that more of it is within e4m3's range."""
         return (2.0, 6.0) if self.narrow else (softmax.GROWN, 0.0)
 
     @property

@@ -55,7 +55,8 @@ class Form(NamedTuple):
 
     @property
     def registers(self) -> tuple[int, int, int]:
-        """Of a thread that loads or multiplies, of one that adds up dQ, and of one that computes."""
+        """Return the registers of a thread that loads or multiplies, of one that adds up dQ, and of one that
+        computes."""
         return {2: (64, 104, 168), 4: (64, 160, 144)}[self.taken]
 
     @property

@@ -66,7 +66,7 @@ class Form(NamedTuple):
 
     @property
     def registers(self) -> tuple[int, int, int]:
-        """Of a thread: of softmax, of correction, and of the others."""
+        """Return the registers of a thread: of softmax, of correction, and of the others."""
         return {1: (240, 168, 96), 2: (192, 72, 56)}[self.groups]
 
     @property

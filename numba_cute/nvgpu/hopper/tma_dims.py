@@ -13,7 +13,7 @@ from ..common.checks import need
 
 _WHAT = "make_tiled_tma_atom"
 _MOST = 256
-"""Of a box along one dimension."""
+"""The largest extent of a box along one dimension."""
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,7 @@ class TmaCopyOp(CopyOp):
     )
     im2col: ClassVar[bool] = False
     mode: ClassVar[str] = "tile"
-    """Of the instruction; im2col has others."""
+    """The mode of the instruction; im2col has others."""
     writes: ClassVar[bool] = False
     """True if it writes to the tensor."""
 

@@ -76,7 +76,7 @@ class Flow:
 
     @functools.cached_property
     def _dominators(self) -> dict[int, frozenset[int]]:
-        """Of each block those by which every way to it comes."""
+        """Find, for each block, the blocks through which every way to it goes."""
         found: dict[int, frozenset[int]] = {}
         todo = self._in_order()
         changed = True
@@ -107,7 +107,7 @@ class Flow:
 
     @functools.cached_property
     def before(self) -> dict[int, list[int]]:
-        """Of each block those that it may follow."""
+        """Find, for each block, the blocks that it may follow."""
         found: dict[int, list[int]] = {b: [] for b in self._code.follows}
         for b, following in self._code.follows.items():
             for f in following:

@@ -40,9 +40,9 @@ UNARY_MATH = (
     "tanh", "trunc",
 )  # fmt: skip
 DIRECTED = tuple(f"{op}.{mode}" for op in ("add", "sub", "mul", "div", "fma", "sqrt") for mode in ("rz", "rp", "rm"))
-"""Of Float32 and Float64, rounded towards zero, upwards or downwards."""
+"""Operations of Float32 and Float64, rounded towards zero, upwards or downwards."""
 MATH = ("div", "pow", "rem", "fma", "atan2", "copysign", *UNARY_MATH, *DIRECTED)
-"""Of floats. round: halves away from zero; roundeven: to even; rem: C's fmod."""
+"""Operations of floats. round: halves away from zero; roundeven: to even; rem: C's fmod."""
 ELEMENTWISE = COMPARISONS + LOGICAL + ARITHMETIC + INTEGER + MATH
 """The operations of `Backend.elementwise`: of integers and floats alike, of integers (INTEGER) or of floats (MATH)."""
 

@@ -118,7 +118,7 @@ def _locate_methods(cls: type) -> None:
 
 
 def _guard_class(cls: type) -> None:
-    """Of a class of the host; the calls of an element type are judged where it converts."""
+    """Guard the methods of a class of the host; the calls of an element type are judged where it converts."""
     for name, member in list(vars(cls).items()):
         if not isinstance(member, FunctionType) or name == "__call__" and hasattr(cls, "__cute_element__"):
             continue
@@ -135,7 +135,7 @@ def _guard_enum(cls: type) -> None:
 
 
 def _guard_struct(cls: type) -> None:
-    """Of a struct, what is traced: its other methods Numba compiles."""
+    """Guard the traced methods of a struct: its other methods Numba compiles."""
     for name, member in list(vars(cls).items()):
         if isinstance(member, property):
             if is_traced(member.fget):

@@ -23,7 +23,7 @@ from ..ground.packages import is_library
 from ..marks.decorators import ArrayView, is_static_class
 
 DEEPEST = 100
-"""So deep may tuples be nested: further than that Python's recursion may not reach."""
+"""The deepest nesting of tuples: further than that Python's recursion may not reach."""
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,7 @@ class Swizzles(Check):
         self._writers: list[_Writer | None] = [None]
         self._numbers: dict[_Writer, int] = {}
         self._computed: dict[Any, dict[Any, _Lay]] = {}  # by thread: its last swizzled addresses
-        """Of lanes that run together by their convoy: pairs of the lanes and an address for each."""
+        """For lanes that run together, by their convoy: pairs of the lanes and an address for each."""
         self._parts: dict[Any, dict[tuple[Any, int], _Lay]] = {}  # by memory: parts of threads' swizzled tensors
         self._issued: dict[Any, _Lay] = {}  # of issues whose effect is still to come
         self._meant: dict[Any, dict[tuple[int, int], int]] = {}  # by memory, of two widths: from which address on

@@ -309,7 +309,8 @@ class Gather:
         self.clock = clock
         self._points: list[tuple[int, list[int]]] = []
         self._many: list[tuple[Any, list[int], list[int]]] = []
-        """Of threads that are alike: their agents and epochs, and what they own of each row (of FULL and READS: 1)."""
+        """Groups of threads that are alike: their agents and epochs, and what they own of each row (of FULL and READS:
+        1)."""
 
     def add(self, threads: Iterable[ThreadClock], rows: tuple[int, ...] | None = None) -> None:
         """Each thread's clock, or only some rows of it; a new epoch of each begins."""

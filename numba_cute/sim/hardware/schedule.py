@@ -15,7 +15,7 @@ AGAIN = 1 / 2
 
 
 OF_LANES = 8
-"""Of so many seeds one permutes single threads, and the others warps."""
+"""One of this many seeds permutes single threads, and the others warps."""
 
 
 def orders_lanes(seed: int | None) -> bool:

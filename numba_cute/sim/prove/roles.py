@@ -12,7 +12,7 @@ from ..ground.report import count, ranges
 from .recording import KINDS, Key, Record, Warp
 
 COLOUR = dict(zip(KINDS, (COLOURS[7], COLOURS[6], COLOURS[0], COLOURS[3], COLOURS[2], COLOURS[5])))
-"""Of each kind of step."""
+"""The colour of each kind of step."""
 _LONGEST = 300
 """Steps of a loop's body that are looked for."""
 

@@ -28,7 +28,7 @@ from .moulds import Looking, Mould, Varied
 from .trusted import CASTS, LAUNCHES
 
 MOST_MOULDS, MOST_CHILDREN = 1024, 64
-"""Of a function of arrays, and of a tensor."""
+"""The most moulds of a function of arrays, and of a tensor."""
 
 
 def alike(a: Any, b: Any) -> bool:
@@ -339,7 +339,7 @@ class Moulds:
 
 @dataclass
 class _Described:
-    """Of an array that attributes describe: where it begins, on a GPU."""
+    """The memory of an array that attributes describe: its address, on a GPU."""
 
     base: int
     on_gpu: bool = True

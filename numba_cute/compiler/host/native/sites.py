@@ -14,7 +14,7 @@ from .plans import Plan
 from .trusted import LAUNCHES
 
 MOST_PLANS = 64
-"""Of a site: what comes after is launched the slow way."""
+"""The most plans of a site: launches beyond them go the slow way."""
 
 
 _SITES: weakref.WeakKeyDictionary[Any, weakref.WeakSet[Site]] = weakref.WeakKeyDictionary()

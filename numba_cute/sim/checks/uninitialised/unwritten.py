@@ -89,7 +89,7 @@ def written(regs: Regs, thread: Any) -> None:
 
 
 def undefine(regs: Regs, thread: Any, why: dict[int, Why]) -> None:
-    """Of a span that was written, these elements have what is undefined."""
+    """Mark these elements of a span that was written as undefined."""
     written(regs, thread)
     if why:
         u = thread.unwritten.get(id(regs.file))

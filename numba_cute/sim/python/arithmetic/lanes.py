@@ -289,7 +289,7 @@ class LaneVector(Leaf):
 
 
 class Apart:
-    """Of which each lane has one of its own."""
+    """A value of which each lane has one of its own."""
 
     __slots__ = ()
     __hash__ = None  # type: ignore[assignment]

@@ -149,7 +149,7 @@ def typed_operator(op: str, f: Binary, result: DType, a: type, b: type) -> Binar
 
 
 _EXACT = ("add", "sub", "mul", "and_", "or_", "xor")
-"""Of integers: what Python computes is right but for wrapping around."""
+"""Operators of integers for which Python's result is right but for wrapping around."""
 
 
 def _maker(result: DType) -> Unary:

@@ -28,7 +28,7 @@ class Origin(NamedTuple):
 
 
 ORIGINS: weakref.WeakKeyDictionary[CodeType, Origin] = weakref.WeakKeyDictionary()
-"""Of rewritten code whose functions ask by which way they run."""
+"""The origins of rewritten code whose functions ask by which way they run."""
 
 
 class _Rounds:
