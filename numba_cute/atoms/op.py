@@ -50,7 +50,7 @@ class CopyOp:
     gives: ClassVar[tuple[str, ...]] = ()
     """The optional operands of its rows that it always gives."""
     partitioned: ClassVar[str] = "tiled_copy.get_slice(thread).partition_S(src) and partition_D(dst)"
-    """The call that makes the parts of tensors that `cute.copy` takes, for errors."""
+    """The calls that make the parts of tensors that `cute.copy` takes, as errors name them."""
     destinations: ClassVar[int] = 1
     """The number of tensors that one copy writes; `cute.copy` takes a tuple of several."""
     _by_lanes: ClassVar[bool] = False

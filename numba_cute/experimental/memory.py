@@ -164,7 +164,7 @@ def _by_instructions(lay: Any, values: int) -> Any:
 
 
 def _inside(part: Any, values: int) -> Any:
-    """Say whether all elements of one access lie in the argument; the access names its first."""
+    """Say whether all elements of one access lie in the argument: they do if the first does."""
     places, whole = part.coordinates, part.whole
     extents = layout.flatten_to_tuple(whole.shape)
     first, last = (layout.flatten_to_tuple(layout.wrap(element(places, i))) for i in (0, values - 1))

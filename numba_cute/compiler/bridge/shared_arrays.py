@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make `cuda.shared.array` in functions of this library Numba's array, at a known place.
+"""The array that `cuda.shared.array` gives in functions of this library: Numba's, at a known place.
 
 A tensor that is made of it, or of a part of it, is in shared memory: for TMA, mbarriers and LDS. The array's own
 extents and alignment are known too; those of its parts only at run time. For Numba it is an array like any other, but

@@ -30,7 +30,7 @@ _OF_PIPELINE = {
     "producer_get_barrier": "barrier", "producer_tail": "tail", "consumer_wait": "wait", "consumer_try_wait": "try",
     "consumer_release": "release",
 }  # fmt: skip
-"""The effects of its methods on the state that they are given."""
+"""The effects of a pipeline's methods on the state that they are given."""
 _OF_SIDE = {
     "acquire": "acquire", "acquire_and_advance": "acquire", "try_acquire": "try", "commit": "commit", "tail": "tail",
     "wait": "wait", "wait_and_advance": "wait", "try_wait": "try", "release": "release", "advance": "advance",

@@ -221,7 +221,7 @@ def alike_fields(state, a, b, names):
 
 
 def alike(state, a, b):
-    """Say whether a result is the same for either of two arguments."""
+    """Say whether two arguments give the same result."""
     if a == b:
         return 1
     kind = load64(a + 8)
