@@ -100,7 +100,7 @@ if _typing.TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> object:
-        """What is loaded on demand: the IR, which needs xDSL, the simulator, and what measures kernels."""
+        """Load a name on demand: the IR, which needs xDSL, the simulator, and tools that measure kernels."""
         if name == "ir":
             return _inspecting.load()
         if name == "sim":

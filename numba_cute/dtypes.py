@@ -318,7 +318,7 @@ _HOST = _Host()
 if TYPE_CHECKING:
 
     class _Value(Scalar, metaclass=DType):
-        """What a field of a struct is that is annotated with an element type: it takes numbers, and is read as any."""
+        """The type of a struct's field that is annotated with an element type: it takes numbers, and is read as any."""
 
         def __init__(self, value: Any) -> None: ...
         @overload

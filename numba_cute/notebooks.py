@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What notebooks show of objects at a cell's end: their pictures, which are loaded when one is first asked for."""
+"""Show objects at the end of a notebook's cell as pictures, which are loaded when one is first asked for."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .utils.tile_scheduler import PersistentTileSchedulerParams
 __all__: list[str] = []
 
 _MOST_LETTERS = 1 << 19
-"""Of a picture: what is larger is shown as text."""
+"""The most letters of a picture: a larger one is shown as text."""
 
 
 def _svg(self: Any) -> str | None:

@@ -42,7 +42,7 @@ _OF_INTEGERS = (*BITWISE, *SHIFTS)
 
 
 class Promoted(NamedTuple):
-    """What an operator gives: the `result`'s type, of operands that are converted to `operands`."""
+    """The types of an operator: its `result`, and `operands`, to which the operands are converted."""
 
     result: DType
     operands: tuple[DType, ...]

@@ -113,7 +113,7 @@ def _inputs(name: str, function: Any, out: Any, written: tuple[str, ...]) -> tup
 
 
 def _operator(name: str, function: Any, out: Any, signature: inspect.Signature) -> Any:
-    """What runs when the operator is called: results are made, and the function launched."""
+    """Make the function that runs when the operator is called: it makes the results, and launches the function."""
 
     names = tuple(signature.parameters)
 
@@ -196,7 +196,7 @@ def _fake(out: Any) -> Any:
 
 
 def _keeping(torch: Any, signature: inspect.Signature) -> Any:
-    """What keeps an operator's arguments for its backward."""
+    """Make the function that keeps an operator's arguments for its backward."""
 
     def setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
         ctx.save_for_backward(*(x for x in inputs if isinstance(x, torch.Tensor)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a kernel tells a timeline: ranges and marks, with the clock, the SM and the warp (`cute.timeline`).
+"""Events that a kernel sends to a timeline: ranges and marks, with the clock, the SM and the warp (`cute.timeline`).
 
 A warp tells what its lowest active lane tells. While nothing is recorded, nothing is compiled."""
 

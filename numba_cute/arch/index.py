@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a thread stands: its indices, the shapes around it, and other special registers (PTX ISA, "Special Registers").
+"""Indices of a thread, the shapes around it, and other special registers (PTX ISA, "Special Registers").
 
 Any thread may call these. Indices and sizes are Int32; threads, blocks and clusters count from 0 in x, then y, then z.
 Targets are sm_70 unless stated.

@@ -31,7 +31,7 @@ REDUX = {
     "umin": ("min", "u32"),
     "umax": ("max", "u32"),
 }
-"""Of each kind of reduction of integers the operation and its type."""
+"""The operation and the type of each kind of reduction of integers."""
 _SHUFFLES = ("idx", "up", "down", "bfly")
 
 

@@ -18,7 +18,7 @@ _WARP = 32
 _BAD = 2
 """Conflicts of so many ways are not worth a note."""
 _WARPS, _ACCESSES = 4, 16
-"""Of a tiled copy's, how many are looked at: the rest meet the banks as these do."""
+"""The number of a tiled copy's warps and accesses that are looked at: the rest meet the banks as these do."""
 
 
 def bank_conflicts(what: str, atom: Any, whole: Tensor, part: Tensor) -> str | None:

@@ -111,7 +111,7 @@ def tv_grid(title: str, tv: Any, tile: tuple[int, ...], what: str) -> Grid:
 
 
 def _holder(who: list[tuple[int, int]], i: int, j: int) -> Cell:
-    """Who holds an element: nobody, one thread, or several (first to last)."""
+    """Make the cell of an element with its holders: nobody, one thread, or several (first to last)."""
     if not who:
         return Cell(("",), -1, f"({i},{j}): nobody")
     threads, values = sorted({t for t, _ in who}), sorted({v for _, v in who})

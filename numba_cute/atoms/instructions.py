@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How tensors that are copied are taken apart into what single instructions copy."""
+"""Split the tensors of a copy into the parts that single instructions copy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .copy_atom import CopyAtom
 
 Part = tuple[Tensor, Tensor, Any]
-"""Of one instruction the source, the destination, and the predicate or None."""
+"""The part of one instruction: the source, the destination, and the predicate or None."""
 
 
 def instructions(atom: CopyAtom, src: Tensor, dst: Tensor, pred: Tensor | None) -> list[Part]:

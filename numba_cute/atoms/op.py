@@ -50,7 +50,7 @@ class CopyOp:
     gives: ClassVar[tuple[str, ...]] = ()
     """The optional operands of its rows that it always gives."""
     partitioned: ClassVar[str] = "tiled_copy.get_slice(thread).partition_S(src) and partition_D(dst)"
-    """What makes of tensors the parts that `cute.copy` takes, as errors say it."""
+    """The calls that make the parts of tensors that `cute.copy` takes, as errors name them."""
     destinations: ClassVar[int] = 1
     """The number of tensors that one copy writes; `cute.copy` takes a tuple of several."""
     _by_lanes: ClassVar[bool] = False
@@ -129,7 +129,7 @@ class MmaTraits:
 
 
 OPERAND_MODES = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}
-"""Which of M, N, K the operands have."""
+"""The modes of M, N, K that the operands have."""
 
 
 class Field(StaticEnum):

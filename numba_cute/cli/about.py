@@ -25,7 +25,7 @@ _OPTIONAL = {
 
 
 class Fact(NamedTuple):
-    """What is here. missing: the command that installs it, where it is not."""
+    """A fact about this machine. missing: the command that installs what is missing, if anything."""
 
     name: str
     text: str

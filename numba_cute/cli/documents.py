@@ -25,7 +25,7 @@ examples:
   python -m numba_cute docs                         the pages that there are
 """
 PAGES = Path(__file__).resolve().parents[2] / "docs"
-"""Where the pages are of a checkout; an installed package has their addresses alone."""
+"""The folder of a checkout's pages; an installed package has their addresses alone."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:

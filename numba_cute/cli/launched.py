@@ -34,7 +34,7 @@ class Launched(NamedTuple):
 
 
 class _Enough(BaseException):
-    """What was asked for was launched: the rest of the file need not run."""
+    """A signal that the kernel asked for was launched: the rest of the file need not run."""
 
 
 def launches_of(file: str, name: str, arch: str) -> list[Launched]:

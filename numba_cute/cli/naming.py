@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How every command names a kernel, and what it is called with.
+"""Names and arguments of a kernel, as every command takes them.
 
 `FILE.py:KERNEL` is a kernel, or a function that launches some, of a file; `PACKAGE.MODULE:KERNEL` of a module that can
 be imported. KERNEL is a Python expression of the file's names, so that `FILE.py:make_kernel(stages=4)` is one too.

@@ -125,7 +125,7 @@ def _checks(text: str | None) -> Any:
 
 
 class _Notes(logging.Handler):
-    """What the simulator says of launches that take longer than they need."""
+    """A handler of the simulator's notes on launches that take longer than they need."""
 
     def __init__(self) -> None:
         super().__init__(logging.INFO)

@@ -100,7 +100,7 @@ def compiled(func: Any, args: tuple[Any, ...], arch: str, held: frozenset[str] =
 
 @dataclasses.dataclass(frozen=True)
 class _CompiledAlready(CompiledFor):
-    """What a run compiled that does no more: its calls launch nothing."""
+    """A function that a run compiled, and that does no more: its calls launch nothing."""
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         token = LAUNCHER.set(_not_launched)

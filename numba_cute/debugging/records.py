@@ -31,8 +31,8 @@ from .sites import (
 )  # fmt: skip
 
 _WINDOW, _COUNT = (1 << 24) - 1, (1 << 20) - 1
-"""Of an address of shared memory, which of its block's it is (a cluster's has the rank above); of an mbarrier's counts,
-how many there may be."""
+"""The bits of a shared-memory address within its block's (a cluster's has the rank above), and of an mbarrier's
+count."""
 FORM = np.dtype([
     ("kind", "<u4"), ("site", "<u4"), ("block", "<u4", 3), ("thread", "<u4"), ("words", "<u8", 3), ("last", "<u4"),
     ("pad", "<u4"), ("time", "<u8"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a block's results leave tensor memory.
+"""Move a block's results out of tensor memory.
 
 Names and parameters are those that NVIDIA documents of `cute.experimental`."""
 
@@ -86,5 +86,5 @@ def _drain(warp: int) -> None:
 
 
 def _count(pieces: Tensor) -> int:
-    """How many pieces a tile has."""
+    """Return the number of pieces of a tile."""
     return int(layout.size(layout.shape(pieces.layout)[2:]))

@@ -164,7 +164,7 @@ def _by_instructions(lay: Any, values: int) -> Any:
 
 
 def _inside(part: Any, values: int) -> Any:
-    """Whether all elements of one access lie in the argument, which the first tells."""
+    """Say whether all elements of one access lie in the argument: they do if the first does."""
     places, whole = part.coordinates, part.whole
     extents = layout.flatten_to_tuple(whole.shape)
     first, last = (layout.flatten_to_tuple(layout.wrap(element(places, i))) for i in (0, values - 1))
@@ -183,7 +183,7 @@ def _inside(part: Any, values: int) -> Any:
 
 
 def _never_half(first: Any, last: Any, extent: Any, values: int) -> bool:
-    """Whether an access that begins inside a mode ends there."""
+    """Say whether an access that begins inside a mode ends there."""
     return first is last or _same(first, last) or values == 1 or divisor(extent) % values == 0
 
 

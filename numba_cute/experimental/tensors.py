@@ -61,7 +61,8 @@ class GlobalTensor(Tensor):
         return make_identity_tensor(self.layout.shape) if self.places is None else self.places
 
     def _ends(self, coord: Any) -> bool:
-        """Whether `coord` is of one element: tiles may lie outside, for TMA and `copy` leave out what does."""
+        """Say whether `coord` names one element: tiles may lie outside, for TMA and `copy` leave out the part that
+        does."""
         return not has_none(coord)
 
     def _tracked(self, made: Tensor, again: Callable[[Tensor], Tensor]) -> Tensor:
@@ -75,7 +76,7 @@ class GlobalTensor(Tensor):
 
 
 def _alike(a: Any, b: Any) -> bool:
-    """Whether two shapes have the same modes."""
+    """Say whether two shapes have the same modes."""
     if isinstance(a, tuple) and isinstance(b, tuple):
         return len(a) == len(b) and all(map(_alike, a, b))
     if isinstance(a, tuple) or isinstance(b, tuple):
@@ -127,7 +128,7 @@ class TensorArray(tuple):  # type: ignore[type-arg]
 
 
 def _skeleton(t: Tensor) -> Any:
-    """What a kernel's code for a tensor depends on."""
+    """Return the part of a tensor that a kernel's code depends on."""
     p = t.iterator
     return p.dtype, p.space, p.alignment, p.readonly, _static_part((t.layout.shape, t.layout.stride))
 
@@ -139,7 +140,8 @@ def _static_part(x: Any) -> Any:
 
 
 class Arguments:
-    """How a launch's arguments become those of the kernel: its tensors in global memory become GlobalTensors."""
+    """The conversion of a launch's arguments to those of the kernel: its tensors in global memory become
+    GlobalTensors."""
 
     def made(self, tensor: Tensor) -> Any:
         """Give a tensor that the kernel made of a pointer as its parts know it."""

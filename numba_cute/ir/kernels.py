@@ -56,7 +56,7 @@ def to_kernel(module: Module, name: str | None = None) -> Any:
 
 
 def _is_global(argument: BlockArgument) -> bool:
-    """Whether an argument is a plain tensor that TMA copies, or several: the kernel asks for its maps."""
+    """Say whether an argument is a plain tensor that TMA copies, or several of them: the kernel asks for its maps."""
     return is_described(argument.type) and _of_tensors(description_of(argument.type))
 
 
@@ -182,7 +182,7 @@ def _check_names(module: Module) -> None:
 
 
 def _is_kernel(op: Any, functions: list[Any]) -> bool:
-    """Whether a function is a kernel: it says so, or none does and it alone is not private."""
+    """Say whether a function is a kernel: it is marked as one, or no function is and it alone is not private."""
     if any(map(_says_so, functions)):
         return _says_so(op)
     public = [f for f in functions if getattr(f, "sym_visibility", None) is None or f.sym_visibility.data != "private"]

@@ -18,7 +18,7 @@ _KERNEL, _MODULE, _OURS = (
 
 
 def _is_printed(text: str) -> bool:
-    """Whether the CuTe DSL printed a text: it has its kernels, or a `gpu.module` of no functions."""
+    """Say whether the CuTe DSL printed a text: it has its kernels, or a `gpu.module` without functions."""
     return bool(_KERNEL.search(text) or _MODULE.search(text) and not _OURS.search(text))
 
 

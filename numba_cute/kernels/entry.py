@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the PyTorch entry of any kernel needs: checks of its tensors, launches remembered by what they were planned for,
+"""The parts of any kernel's PyTorch entry: checks of its tensors, launches remembered by what they were planned for,
 results, and the kernel as an operator that autograd and torch.compile know.
 
 A kernel's file has a *plan*, a function of tensors that gives the `Work` to do: the kernel, its launch, and its static
@@ -478,7 +478,7 @@ class Operator:
         return False
 
     def _given(self, place: int, made: Any, given: Any) -> Any:
-        """What is written to in place of `made`: `given`, if it is as large."""
+        """Return the tensor to write to in place of `made`: `given`, if it is as large."""
         if given is None:
             return made
         check(self.what, f"out[{place}]", given, dtypes=(type_name(made),), shape=tuple(made.shape), like=made)

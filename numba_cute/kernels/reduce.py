@@ -63,7 +63,7 @@ TURNS = 8
 
 @cute.struct
 class Meeting:
-    """Where the threads that share a row meet: `warps` warps of each of the `cluster` blocks of a cluster.
+    """The meeting place of the threads that share a row: `warps` warps of each of the `cluster` blocks of a cluster.
 
     A block has several teams of such warps, if it is no cluster's. Warps leave their parts in this block's slots, and
     blocks send theirs to those of all peers (st.async), who wait for them at an mbarrier. Slots are used in turn, so

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was measured of GPUs, by which plans choose: a table for each, a file in `tuned/`, which `python -m benchmarks
-tune` writes.
+"""Measurements of GPUs, by which plans choose: a table for each, a file in `tuned/`, which `python -m benchmarks tune`
+writes.
 
 A table has, by entry, the numbers of its plan's model and its thresholds (`numbers`), and what was best for some shapes
 (`shapes`). A GPU without a table takes that of the nearest one, and a shape near one of the table its row: of both a
@@ -43,7 +43,7 @@ __all__ = [
 
 FOLDER = Path(__file__).with_name("tuned")
 NEAR = 2.0
-"""How many times larger or smaller the extents of a shape may be than those of a row that it takes."""
+"""The largest factor by which the extents of a shape may differ from those of a row that it takes."""
 
 
 class Gpu(NamedTuple):
@@ -59,8 +59,8 @@ USUAL = Gpu("NVIDIA H200", "9.0", 132)
 
 
 class Table(NamedTuple):
-    """What was measured of a GPU. date, by: when, and what measured it. numbers: by entry, those of its plan. shapes:
-    by entry, rows: the extents, the kind of operands, and the cut that was best."""
+    """The measurements of a GPU. date, by: when, and what measured it. numbers: by entry, those of its plan. shapes: by
+    entry, rows: the extents, the kind of operands, and the cut that was best."""
 
     gpu: Gpu
     date: str

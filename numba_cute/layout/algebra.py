@@ -113,8 +113,8 @@ class Inadmissible(Exception):
 
 
 class _Crossing:
-    """How far the modes of a composition's right side reach together in each mode of its left side, upwards and
-    downwards. Within a mode their offsets add up; where the sum would carry into the next mode, they do not."""
+    """The reach of a composition's right side, its modes together, in each mode of its left side, upwards and
+    downwards. Within a mode their offsets add up; if the sum would carry into the next mode, they do not."""
 
     def __init__(self, lhs: Layout | None, modes: dict[tuple[int, ...], list[Mode]]) -> None:
         self.lhs, self.modes = lhs, modes

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which CTAs of a cluster lie along one mode of its layout: the masks of multicast."""
+"""Find the CTAs of a cluster along one mode of its layout: the masks of multicast."""
 
 from __future__ import annotations
 

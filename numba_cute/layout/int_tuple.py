@@ -55,7 +55,7 @@ def text(x: Any) -> str:
 
 
 class Part:
-    """What stands in traced code for a slice that takes a part, whose bounds are not known there."""
+    """A placeholder in traced code for a slice that takes a part, whose bounds are not known there."""
 
 
 def static_int(x: Any, name: str) -> int:

@@ -155,8 +155,8 @@ def _block(swizzle: Swizzle) -> int:
 
 
 def _kept(swizzle: Swizzle, n: Any) -> Any:
-    """How many offsets from 0 on the swizzle is known to keep below `n`: all, whole blocks, or those that it does not
-    move. None where nothing is known of a run-time `n`."""
+    """Return the number of offsets from 0 on that the swizzle is known to keep below `n`: all, whole blocks, or those
+    that it does not move. None if nothing is known of a run-time `n`."""
     block, still = _block(swizzle), swizzle.y_mask & -swizzle.y_mask
     if divisor(n) % block == 0 or swizzle.bits == 0:
         return n
@@ -239,7 +239,7 @@ def _divisors(n: int) -> list[int]:
 
 
 _MOST_PROMISED = 128
-"""Of an extent known only at run time this much at most is used of what divides it: 16 bytes of the narrowest type."""
+"""The most that is used of the known divisor of a run-time extent: 16 bytes of the narrowest type."""
 
 
 @pure

@@ -24,7 +24,7 @@ Stride = IntTuple
 Coord = int | tuple[Any, ...] | None
 """A place in a shape; None where a slice keeps the mode."""
 Tile = int | Layout | ComposedLayout | tuple[Any, ...] | None
-"""What divides a mode: an extent, a layout, None for a mode that stays whole, or a tuple of such."""
+"""A divisor of a mode: an extent, a layout, None for a mode that stays whole, or a tuple of divisors."""
 Tiler = Tile
 
 

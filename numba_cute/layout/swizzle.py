@@ -46,7 +46,7 @@ class Swizzle(InIR):
 
     @property
     def num_bits(self) -> int:
-        """How many bits are xored: the same as `bits`."""
+        """Return the number of bits that are xored: the same as `bits`."""
         return self.bits
 
     @property
@@ -56,7 +56,7 @@ class Swizzle(InIR):
 
     @property
     def num_shift(self) -> int:
-        """How far above the bits that change those lie that are read: the same as `shift`."""
+        """Return the distance from the bits that change up to the bits that are read: the same as `shift`."""
         return self.shift
 
     @staticmethod
@@ -90,7 +90,7 @@ class Swizzle(InIR):
 
     @traced
     def __call__(self, offset: Any) -> Any:
-        """Where `offset` goes. A swizzle is its own inverse."""
+        """Return the place to which `offset` is swizzled. A swizzle is its own inverse."""
         if isinstance(offset, tuple):
             raise CuteError(f"{self} maps integer offsets, not {offset!r}")
         bits = whole(offset, "offset")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `show` makes of each kind of object."""
+"""Make the picture that `show` gives of each kind of object."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _flat(lay: Any) -> Any:
 
 
 def _of_swizzle(swizzle: Swizzle, _: Any) -> Table:
-    """Where chunks of 2^base bytes go: a row for each value of the field that changes them."""
+    """Show the places of chunks of 2^base bytes: a row for each value of the field that changes them."""
     if swizzle.shift <= 0 or swizzle.bits == 0:
         raise CuteError(f"show: {swizzle} moves no chunk within a row: show a layout that it is composed with")
     rows, columns = 1 << swizzle.bits, 1 << swizzle.shift

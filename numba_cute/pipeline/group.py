@@ -15,7 +15,7 @@ WARP_SIZE = 32
 MAX_CLUSTER = 16
 """CTAs of the largest cluster."""
 MAX_ARRIVALS = (1 << 20) - 1
-"""Of one phase of an mbarrier (PTX ISA, "Size and alignment of mbarrier object")."""
+"""The most arrivals of one phase of an mbarrier (PTX ISA, "Size and alignment of mbarrier object")."""
 
 
 class Agent(StaticEnum):

@@ -50,7 +50,7 @@ class ConsumerHandle:
 
 
 State: TypeAlias = PipelineState | ProducerHandle | ConsumerHandle
-"""What says which stage is meant: a state that its owner advances, or a handle of one stage."""
+"""A value that selects a stage: a state that its owner advances, or a handle of one stage."""
 
 
 @struct

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a producer or consumer stands in the circular buffer of stages."""
+"""The position of a producer or consumer in the circular buffer of stages."""
 
 from __future__ import annotations
 

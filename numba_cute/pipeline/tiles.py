@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many tiles of K a mainloop runs over."""
+"""Count the tiles of K that a mainloop runs over."""
 
 from __future__ import annotations
 

@@ -326,7 +326,7 @@ class PipelineTmaMultiConsumersAsync(PipelineAsync):
 
 
 def _reached(cluster: Cluster, modes: tuple[int, int]) -> tuple[int, str]:
-    """How many commits empty a stage, and why."""
+    """Return the number of commits that empty a stage, and the reason."""
     of = "A and B" if all(modes) else "A" if modes[0] else "B"
     why = f"{of} multicast over {cluster.m} x {cluster.n}, mcast_mode_mn {modes}"
     return cluster.reached(modes), why + "; enable_multicast_signaling=True counts them itself"

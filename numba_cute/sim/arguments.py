@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a simulated kernel is given: numbers with types, handles of tensor maps, and what memory it may use."""
+"""Arguments of a simulated kernel: numbers with types, handles of tensor maps, and the memory that it may use."""
 
 from __future__ import annotations
 

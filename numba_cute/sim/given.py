@@ -37,7 +37,7 @@ def _one(value: Any) -> Any:
 
 
 class _Memory:
-    """What NumPy reads of a tensor's memory, which it keeps alive."""
+    """A view of a tensor's memory for NumPy, which keeps the tensor alive."""
 
     def __init__(self, tensor: Any) -> None:
         size = tensor.element_size()

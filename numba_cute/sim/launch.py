@@ -134,7 +134,7 @@ def simulate(
 
 
 def _sms(given: Any) -> int | None:
-    """How many SMs the GPU is to have; None: as many as the largest that is known."""
+    """Return the number of SMs that the GPU is to have; None: as many as the largest known GPU."""
     if given is not None and (integer(given) or 0) < 1:
         raise CuteError(f"simulate: sms {given!r}: give the number of SMs, from 1 on, or None")
     return integer(given)

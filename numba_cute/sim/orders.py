@@ -34,7 +34,7 @@ def restore(before: Snapshot) -> None:
 
 
 class Explored(int):
-    """How many orders of a kernel ran without an error, as `Simulated.explore` gives it.
+    """The number of orders of a kernel that ran without an error, as `Simulated.explore` gives it.
 
     differ: how many of them differ in more than the order of what commutes. all: whether no other order differs.
     assumptions: what the orders that ran take as one run had it, with the lines."""
@@ -140,8 +140,8 @@ class Proving:
 
 
 PROOFS: ContextVar[list[Proof] | None] = ContextVar("PROOFS", default=None)
-"""Where the proof of each launch goes, while some are to be proved."""
+"""The list that takes the proof of each launch, while some are to be proved."""
 ROUNDS: ContextVar[bool] = ContextVar("ROUNDS", default=False)
-"""Whether these are to look for rounds too."""
+"""True if these are to look for rounds too."""
 PROVES: ContextVar[bool] = ContextVar("PROVES", default=False)
-"""Whether each launch is to be proved (see numba_cute_pytest)."""
+"""True if each launch is to be proved (see numba_cute_pytest)."""

@@ -56,7 +56,8 @@ def _arrays(value: Any) -> list[NDArray[Any]]:
 
 
 def _of_owner(owner: Any, nbytes: int) -> NDArray[Any]:
-    """What holds a tensor's memory, as an array: its elements, or bytes where it is no array of the host's."""
+    """Return the object that holds a tensor's memory, as an array: its elements, or bytes if it is no array of the
+    host's."""
     owner = array_of(owner)
     if isinstance(owner, np.ndarray) and array_range(owner)[1] == nbytes:
         return owner

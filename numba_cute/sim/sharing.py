@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the threads of a launch may run together (see `lanes`)."""
+"""Decide whether the threads of a launch may run together (see `lanes`)."""
 
 from __future__ import annotations
 

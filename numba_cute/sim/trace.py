@@ -29,7 +29,7 @@ _APART = 1 << 44
 
 
 def _origin(allocation: Any) -> int:
-    """Where the array begins that owns an allocation's memory: a view keeps its offset within it."""
+    """Return the address of the array that owns an allocation's memory: a view keeps its offset within it."""
     start: int = allocation.address
     owners = [allocation.owner]
     while owners:

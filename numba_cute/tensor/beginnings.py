@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a tensor may begin at: pointers, coordinates, descriptors, and the arrays that a kernel has."""
+"""Beginnings of tensors: pointers, coordinates, descriptors, and the arrays that a kernel has."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def layout_of(view: seam.ArrayView) -> Layout:
 
 
 def start_of(view: seam.ArrayView) -> Pointer:
-    """Where an array begins."""
+    """Return the pointer to an array's beginning."""
     space = AddressSpace.smem if view.shared else AddressSpace.generic
     align = max(view.dtype.bytes, view.alignment)
     return Pointer(view.dtype, space, view.address, alignment=align, readonly=view.readonly)

@@ -62,7 +62,7 @@ _LAZY = {
     "is_neg": ("its negative bit is set, and its memory holds the numbers with the other sign", "x.resolve_neg()"),
     "is_conj": ("its conjugate bit is set, and its memory holds the conjugate numbers", "x.resolve_conj()"),
 }
-"""What torch's tensors say of themselves that their memory does not."""
+"""Flags of torch's tensors that their memory does not show, with the reason and the remedy."""
 
 
 def _check_is_its_memory(x: Any) -> None:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a coordinate leads: checked coordinates, the offsets that layouts give them, and iterators moved by these."""
+"""Find the offset of a coordinate: checked coordinates, the offsets that layouts give them, and iterators moved by
+these."""
 
 from __future__ import annotations
 

@@ -192,7 +192,7 @@ class Tensor(InIR):
             put(element(self, i))
 
     def _ends(self, coord: Any) -> bool:
-        """Whether `coord` must lie within the shape: where memory ends."""
+        """Say whether `coord` must lie within the shape: where memory ends."""
         return isinstance(self.iterator, Pointer)
 
     def _relaid(self, change: Callable[[Any], Any]) -> Tensor:

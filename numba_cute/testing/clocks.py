@@ -94,7 +94,7 @@ class Monitor:
 
 
 def _nvml(uuid: str | None) -> Any:
-    """What reads a sample by NVML; None where that is not installed, or does not know the GPU."""
+    """Return a function that reads a sample by NVML; None if that is not installed, or does not know the GPU."""
     try:
         nvml = importlib.import_module("pynvml")
         nvml.nvmlInit()

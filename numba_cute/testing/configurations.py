@@ -110,7 +110,7 @@ def key_text(value: Any) -> str:
 
 
 UNTOLD = "this process's "
-"""In the text of what no digest tells from others like it in another process."""
+"""The words, in the text of a value, for what no digest tells from others like it in another process."""
 _alive: dict[int, Any] = {}
 
 

@@ -32,7 +32,7 @@ _GRAPH_SECONDS = 2e-3  # of a graph: many short kernels in one
 
 @dataclass(frozen=True)
 class Pace:
-    """How long a comparison takes, in seconds, and how many calls.
+    """The pace of a comparison, in seconds and calls.
 
     turn: of a turn in the sustained regime. least, most: of its warm-up, which ends between them when the contenders'
     times have settled. within: by how much these may still move then. rest: before a burst. burst_warm, burst: its
@@ -172,7 +172,7 @@ class _Race:
         return names[round_ % len(names) :] + names[: round_ % len(names)] if names else []
 
     def attempt(self, name: str, fn: Callable[[], Any]) -> Any:
-        """What the function gives; None if it fails, and the contender is then out."""
+        """Return the function's result; None if it fails, and the contender is then out."""
         try:
             return fn()
         except Exception as e:
@@ -224,7 +224,7 @@ def turns(
 
 
 def _warm_up(race: _Race, regime: str, watch: Any, pace: Pace) -> tuple[dict[str, int], bool]:
-    """How many calls each contender's turn has, and whether times have settled; the GPU is then warm."""
+    """Warm the GPU up, and return the number of calls in each contender's turn, and whether times have settled."""
     counts: dict[str, int] = {}
     for name in race.order(0):
         c = race.running[name]
@@ -249,7 +249,7 @@ def _warm_up(race: _Race, regime: str, watch: Any, pace: Pace) -> tuple[dict[str
 
 
 def _settled(cycles: list[dict[str, float]], names: list[str], within: float) -> bool:
-    """Whether the mean of each contender's last two turns is that of the two before."""
+    """Say whether the mean of each contender's last two turns is close to that of the two before."""
     if len(cycles) < 4:
         return False
     for name in names:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a figure was measured on: the machine, the driver, the versions, the date."""
+"""The setting of a measurement: the machine, the driver, the versions, the date."""
 
 from __future__ import annotations
 

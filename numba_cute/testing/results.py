@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was measured: the times of one contender, and of several beside each other."""
+"""Results of measurements: the times of one contender, and of several side by side."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ from ..seam.ground.records import dataclass
 
 @dataclass(frozen=True)
 class Interval:
-    """Where the true median lies. low, high: of the samples. confidence: with which probability, whatever the samples'
-    distribution is; for few samples that is less than was asked for."""
+    """An interval that holds the true median. low, high: of the samples. confidence: with which probability, whatever
+    the samples' distribution is; for few samples that is less than was asked for."""
 
     low: float
     high: float

@@ -70,7 +70,7 @@ class Tuning:
 
 @dataclass(frozen=True)
 class Options:
-    """How `autotune` works; see there."""
+    """The options of `autotune`; see there."""
 
     configs: Any
     key: Any
@@ -187,8 +187,9 @@ class Autotuned:
         return f"{self.function.__module__}.{self.function.__qualname__}"
 
     def _identity(self, key: str, names: list[str], facts: dict[str, Any]) -> dict[str, Any] | None:
-        """What a result holds for: the function with all that it reaches, kernels and closures too, and the version of
-        this library. None if the function, an argument or a configuration reaches what cannot be described."""
+        """Return the facts that a result holds for: the function with all that it reaches, kernels and closures too,
+        and the version of this library. None if the function, an argument or a configuration reaches something that
+        cannot be described."""
         code = digest(self.function)
         if code is None or any(UNTOLD in text for text in (key, *names)):
             return None
@@ -205,7 +206,7 @@ class Autotuned:
     def _measured(
         self, args: Any, named: Any, arguments: dict[str, Any], names: dict[str, Configuration], watch: Any
     ) -> dict[str, Any]:
-        """What is kept of a measurement."""
+        """Measure the configurations, and return the record to keep."""
         o, began = self.options, time.perf_counter()
         failed: dict[str, str] = {}
         with _restoring(o.restore, arguments), contextlib.ExitStack() as stack:

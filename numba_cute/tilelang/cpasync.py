@@ -174,7 +174,8 @@ def _coordinates(crd: Any, what: str) -> tuple[Any, ...]:
 
 
 def _mode(tma_desc: Any, at: tuple[Any, ...]) -> dict[str, Any]:
-    """How coordinates name what is copied: a box, or, with an atom of `make_gather4_tma_atom`, four rows."""
+    """Return the mode in which coordinates name the data to copy: a box, or, with an atom of `make_gather4_tma_atom`,
+    four rows."""
     mode = tma_desc.op.mode if isinstance(tma_desc, CopyAtom) else "tile"  # type: ignore[attr-defined]
     return {"rank": len(at) if mode == "tile" else 2, "mode": mode}
 

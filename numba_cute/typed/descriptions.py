@@ -99,7 +99,7 @@ class Array:
 
 @dataclass(frozen=True)
 class Foreign:
-    """What only Numba knows: its type."""
+    """A type that only Numba knows."""
 
     type: Any
 

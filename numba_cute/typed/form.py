@@ -32,7 +32,7 @@ class Known:
 
 @dataclass(frozen=True)
 class Copy:
-    """What another variable holds, converted to the target's description."""
+    """A copy of another variable, converted to the target's description."""
 
     source: str
 

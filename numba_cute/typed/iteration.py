@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a `for` loop goes over, as a range of numbers."""
+"""The numbers that a `for` loop goes over, as a range."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which variables nodes of a structured function read and write, and which are read after each."""
+"""Find the variables that nodes of a structured function read and write, and those that are read after each."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a value of a kernel gets another type than it was computed in, as the front end found it.
+"""Places where a value of a kernel gets another type than it was computed in, as the front end found it.
 
 A variable of a kernel has one type where ways through the code meet, and a function one type of result. The front end
 decides on it; compiled code converts there because it says so, and the simulator by these lists.

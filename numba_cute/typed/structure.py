@@ -25,7 +25,7 @@ RESULT = "$result"
 
 @dataclass(frozen=True)
 class Condition:
-    """What a variable holds is true; of a selector: it is `label`. negated: the contrary."""
+    """A condition: the variable is true, or, if it is a selector, it is `label`. negated: the contrary."""
 
     variable: str
     label: int | None = None

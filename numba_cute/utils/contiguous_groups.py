@@ -21,7 +21,7 @@ __all__ = [
 
 @struct
 class ContiguousGroupSearchState:
-    """Where a search stands: the group of the tile searched last, counted from 1 (one more than there are: it is beyond
+    """The state of a search: the group of the tile searched last, counted from 1 (one more than there are: it is beyond
     them), where the tile begins along the searched mode, and where its group ends."""
 
     cur_group_idx: Int32

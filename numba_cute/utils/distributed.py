@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What kernels of several GPUs say to each other: flags that count arrivals, and memory that stands for that of all
-GPUs (multicast mappings). The simulator has one GPU: a multicast address is its own memory there.
+"""Signals and memory that the kernels of several GPUs share: flags that count arrivals, and memory that stands for that
+of all GPUs (multicast mappings). The simulator has one GPU: a multicast address is its own memory there.
 """
 
 from __future__ import annotations

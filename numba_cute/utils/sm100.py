@@ -103,7 +103,7 @@ def get_smem_layout_atom_ab(
 
 
 def _contiguous(tile: Any) -> int:
-    """How many elements of one mode of a tile lie side by side, from the first on."""
+    """Return the number of elements of one mode of a tile that are contiguous, from the first on."""
     lay = tile if isinstance(tile, Layout) else layout.make_layout(tile)
     return int(layout.size(layout.coalesce(layout.right_inverse(lay)), (0,)))
 
@@ -247,7 +247,8 @@ def make_smem_layout_epi(
 
 
 def _target_columns(m: int, n: int, types: list[DType]) -> int:
-    """How many columns leave at once: without a source a fixed number of results, with one what its memory allows."""
+    """Return the number of columns that leave at once: without a source a fixed number of results, with one the number
+    that its memory allows."""
     bits = max(t.width for t in types)
     if len(types) == 1:
         return (8192 if bits == 4 else 4096) // m

@@ -24,8 +24,8 @@ __all__ = ["SmemAllocator", "SmemPartition"]
 
 
 class SmemPartition(StaticEnum):
-    """Where shared memory is allocated: USER, the dynamic shared memory of the launch, or RESERVED, static shared
-    memory, beside it."""
+    """The partition in which shared memory is allocated: USER, the dynamic shared memory of the launch, or RESERVED,
+    static shared memory, beside it."""
 
     USER = "user"
     RESERVED = "reserved"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much shared memory there is, and how much a kernel takes."""
+"""Report the capacity of shared memory, and the amount that a kernel takes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether TMA can copy the matrices of a product."""
+"""Check that TMA can copy the matrices of a product."""
 
 from __future__ import annotations
 

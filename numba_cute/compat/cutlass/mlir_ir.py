@@ -30,7 +30,7 @@ class Location:
 
 
 class InsertionPoint:
-    """Where operations go."""
+    """A place for operations."""
 
 
 class Type:

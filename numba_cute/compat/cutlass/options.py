@@ -59,7 +59,7 @@ class KeepCUBIN(Option):
 
 
 class DumpDir(Option):
-    """Where files go: none are written here."""
+    """The folder for files: none are written here."""
 
 
 class LinkLibraries(Option):

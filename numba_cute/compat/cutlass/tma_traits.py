@@ -27,7 +27,7 @@ def atom_make_non_exec_tiled_tma_load(
 
 
 class CopyBulkTensorTileG2SNonExecTrait:
-    """What a TMA load's atom knows beside its operation. value: the atom that `atom_make_non_exec_tiled_tma_load`
+    """The traits of a TMA load's atom besides its operation. value: the atom that `atom_make_non_exec_tiled_tma_load`
     gave."""
 
     def __init__(self, value: Any) -> None:

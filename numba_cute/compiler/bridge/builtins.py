@@ -33,7 +33,7 @@ _OF_MANY: tuple[_Function, ...] = (max, min, sorted, sum, any, all)
 _OF_STATIC: tuple[_Function, ...] = (max, min, abs, sum)
 """Whose results for static integers are static."""
 _UNKNOWN: tuple[_Function, ...] = (any, all, reversed, map, filter)
-"""Which Numba does not know at all."""
+"""Functions that Numba does not know at all."""
 
 
 def _walked(x: Any) -> Any:

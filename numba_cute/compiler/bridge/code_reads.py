@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What code reads by name, and which functions and classes of others read their arguments alone."""
+"""Find what code reads by name, and which functions and classes of others read their arguments alone."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _SEES_MORE = {
 _WHERE = frozenset((
     "co_firstlineno", "co_lines", "co_positions", "co_lnotab", "co_linetable", "co_filename", "f_lineno", "tb_lineno",
 ))  # fmt: skip
-"""What tells where code stands, which is not what it does."""
+"""Attributes that tell where code stands, which does not change what it does."""
 _OF_TARGET = ("numba_cute.utils.hardware_info", "HardwareInfo")
 _STREAM = ("cuda.bindings.driver", "CUstream")
 _OF_PROCESS = frozenset(("getPtr", "from_handle"))
@@ -57,7 +57,7 @@ _CLOCK = frozenset(("today", "now", "utcnow", "fromtimestamp", "utcfromtimestamp
 _ON_DISK = frozenset(dir(pathlib.Path)) - frozenset(dir(pathlib.PurePath))
 _PRINTS = ("print", "breakpoint")
 OF_TYPING = frozenset(("__origin__", "__args__", "__metadata__", "__bound__", "__constraints__", "__supertype__"))
-"""What an object of the module `typing` is made of."""
+"""The parts of an object of the module `typing`."""
 _SPECIAL = OF_TYPING | frozenset(
     {n for c in (int, float, str, list, dict, set, property) for n in dir(c) if n.startswith("__")}
     | {

@@ -378,7 +378,7 @@ def typing_context() -> CuteTypingContext:
 
 
 _ALWAYS = (range, "getiter", "iternext", pow, operator.pow, operator.ipow, bool, operator.not_)
-"""What has this library's implementations for Numba's own types too."""
+"""Functions that this library implements for Numba's own types too."""
 
 
 _LONGS = (types.int64, types.int64)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a call does with objects (structs, register files): which of those that it is given it returns, whether it makes
-new ones, and what it stores in which. Of traced calls typing finds it out, of others passes/identity.py.
+"""Effects of a call on objects (structs, register files): which of its arguments it returns, whether it makes new ones,
+and what it stores in which. Typing finds those of traced calls, passes/identity.py those of others.
 
 Objects are told by the numbers of the arguments that hold them or lead to them, or by a pair: that of a tuple, and
 which of its items it is; NEW stands for those that a call makes.
@@ -30,8 +30,8 @@ NOTHING: Sources = frozenset()
 
 
 class Effects(NamedTuple):
-    """What a call does. result: the sources of its result, and of each item, where that is a tuple. inside: what new
-    objects hold, beside those. stores: pairs (into, what)."""
+    """The effects of a call. result: the sources of its result, and of each item, if that is a tuple. inside: what new
+    objects hold, besides those. stores: pairs (into, what)."""
 
     result: Sources
     items: tuple[Sources, ...] | None = None
@@ -96,7 +96,7 @@ def kinds(ty: Any) -> frozenset[Any]:
 
 
 class Trail:
-    """Where the objects of a traced call come from, while its result is typed."""
+    """The origins of the objects of a traced call, while its result is typed."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[Any, Sources]] = {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of an object is proved: that it never changes, and what tells it from all others, by type and bits.
+"""Prove that an object never changes, and find a key that tells it from all others, by type and bits.
 
 Python's `==` takes 1 for True, 1.0 for 1 and -0.0 for 0.0, and what compares equal or has a hash may change all the
 same. Types, plans and moulds keep only what `exact` gives a key of. Of anything else `changing` says what it holds now.
@@ -129,8 +129,8 @@ _MOST = 4000
 
 
 class Part(NamedTuple):
-    """What an object holds of another that may be replaced. holder, name: the attribute that gives it; name is "" where
-    no attribute does, as of an item. value: what it is now."""
+    """A part of an object that may be replaced. holder, name: the attribute that gives it; name is "" if no attribute
+    does, as for an item. value: its value now."""
 
     holder: Any
     name: str

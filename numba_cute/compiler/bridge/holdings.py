@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What objects, functions and closures hold."""
+"""Find what objects, functions and closures hold."""
 
 from __future__ import annotations
 

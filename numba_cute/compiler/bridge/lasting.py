@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of a call is this library's alone, and so the same in every kernel: all else may change between two of them."""
+"""Find the parts of a call that are this library's alone, and so the same in every kernel: all else may change between
+two kernels."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Python's operators and builtins ask of objects that are held by reference: the methods of their classes, or
-what Python has where a class says nothing. Traced code asks the proxies, jitted code the rule below; both run this."""
+"""Python's operators and builtins on objects that are held by reference: they call the methods of the objects' classes,
+or do what Python does if a class defines none. Traced code asks the proxies, jitted code the rule below; both run
+this."""
 
 from __future__ import annotations
 
@@ -306,7 +307,7 @@ _OPERATORS: dict[Any, Callable[..., Any]] = {
     len: length, hash: hashed, str: _text("__str__", "__repr__"), repr: _text("__repr__"),
 }  # fmt: skip
 _OF_ITEMS: dict[Any, Callable[..., Any]] = {all: _are_all, any: _is_any, sorted: _sorted}
-"""Of a tuple, whatever it holds."""
+"""Functions of a tuple, whatever it holds."""
 _OPERATORS |= {getattr(operator, n): _binary(f"__{n}__", f"__{r}__", s) for n, (r, s) in _ORDERED.items()}
 
 

@@ -22,7 +22,7 @@ _NUMBERS = (int, bool, float, complex, str, bytes)
 
 
 class Reads(Walk):
-    """What is reached from some objects, as it is now."""
+    """The state of all that some objects lead to, as it is now."""
 
     def __init__(self, roots: Iterable[Any], prints: bool = False) -> None:
         super().__init__(prints)
@@ -52,8 +52,8 @@ class Reads(Walk):
 
 
 class Place(NamedTuple):
-    """Where a name leads. kind: ATTRIBUTE of an object, ITEM of a dictionary, or all ITEMS of one. value: what is there
-    now; MISSING for nothing; of ITEMS the keys and values by turns."""
+    """The place that a name leads to. kind: ATTRIBUTE of an object, ITEM of a dictionary, or all ITEMS of one. value:
+    its value now; MISSING for nothing; for ITEMS the keys and values by turns."""
 
     kind: int
     holder: Any
@@ -74,8 +74,8 @@ _RUN = (FunctionType, BuiltinFunctionType)
 
 
 class HostReads(Reads):
-    """What a function that the host runs reads: by places where machine code can look. Nothing is read where it appends
-    to a list, or calls the ready-made kernels' code."""
+    """The reads of a function that the host runs: by places where machine code can look. Nothing is read where it
+    appends to a list, or calls the ready-made kernels' code."""
 
     def __init__(self, function: Any) -> None:
         self.places: list[Place] = []
@@ -86,7 +86,7 @@ class HostReads(Reads):
 
     @property
     def all_in_places(self) -> bool:
-        """Whether places alone tell it."""
+        """Say whether places alone show every change."""
         return not self._states
 
     def attribute(self, holder: Any, name: str) -> Any:

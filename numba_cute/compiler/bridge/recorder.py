@@ -32,8 +32,8 @@ _SIMPLE = (int, float, complex, str, bytes, type(None), type, enum.Enum, dtypes.
 
 
 class Recorder:
-    """Who watches one call of a function (`seam.ground.watching`). thread: whose calls it is told of. given: the
-    arguments."""
+    """A watcher of one call of a function (`seam.ground.watching`). thread: the thread whose calls it is told of.
+    given: the arguments."""
 
     def __init__(self, given: tuple[Any, ...]) -> None:
         self.thread = threading.get_ident()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a compiled function returns: objects (structs, register files) by reference, alone, in tuples and in each other.
+"""Return objects (structs, register files) from compiled functions by reference: alone, in tuples and in each other.
 
 An object of the callee's own frame is gone when the callee returns, so the caller gets its contents and keeps them in a
 slot of its own, one for each call site. Any other object is an argument, or was reached through one: the caller gets

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which fields of plain objects are set after their constructor, anywhere in a kernel: numbers that the constructor is
-given for them are no constants."""
+"""Find the fields of plain objects that are set after their constructor, anywhere in a kernel: numbers that the
+constructor is given for them are no constants."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `cuda.shared.array` gives in functions of this library: Numba's array, of which is known where it lies.
+"""The array that `cuda.shared.array` gives in functions of this library: Numba's, at a known place.
 
 A tensor that is made of it, or of a part of it, is in shared memory: for TMA, mbarriers and LDS. The array's own
 extents and alignment are known too; those of its parts only at run time. For Numba it is an array like any other, but
@@ -33,12 +33,12 @@ class SharedArray(types.Array):
 
     @property
     def key(self) -> Any:
-        """What tells this type from others."""
+        """Return the key that tells this type from others."""
         return (*super().key, self.extents, self.alignment)
 
     @property
     def mangling_args(self) -> Any:
-        """What names a function for these arguments."""
+        """Return the arguments that name a function for this type."""
         name, args = super().mangling_args
         return name, [*args, "x".join(map(str, self.extents or ())), self.alignment]
 

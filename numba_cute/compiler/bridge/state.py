@@ -59,7 +59,7 @@ def unchanged(what: str, tracer: Any, *roots: Any) -> Iterator[None]:
 
 
 class _Reached:
-    """What is reached from some objects, as it is now."""
+    """The state of all that some objects lead to, as it is now."""
 
     def __init__(self, roots: tuple[Any, ...]) -> None:
         self._seen: dict[int, Any] = {}

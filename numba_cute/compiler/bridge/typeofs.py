@@ -77,7 +77,7 @@ class _Asking(threading.local):
 
 
 _asking = _Asking()
-"""Of the arguments whose types are asked for, innermost last: whether they are a kernel's of this library."""
+"""The arguments whose types are asked for, innermost last: whether they are a kernel's of this library."""
 
 
 def type_of_argument(value: Any) -> Any:

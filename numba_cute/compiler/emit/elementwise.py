@@ -18,7 +18,7 @@ from .leaves import Number, VectorLeaf, scalar_type
 
 _FLOAT_OPS = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 _LIBDEVICE = {"abs": "fabs", "min": "fmin", "max": "fmax", "rem": "fmod", "roundeven": "rint"}
-"""Where libdevice's name differs."""
+"""Functions whose name in libdevice differs."""
 
 
 def elementwise(tracer: Any, op: Any, dtype: dtypes.DType, operands: Sequence[Any]) -> Any:

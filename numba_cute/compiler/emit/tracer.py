@@ -37,8 +37,9 @@ _I32 = ir.IntType(32)
 SMEM_SYMBOL = "numba_cute_dynamic_smem"
 TIMELINE_SYMBOL = "numba_cute_timeline"
 _CONSTANT = ("readnone", "nounwind")
-"""Of a read of what is the same in all of a thread's life: LLVM merges and moves it, and takes other inline assembly to
-read memory. That of registers stays where it stands: what packs a fragment for a wgmma may not sink below its fence."""
+"""Attributes of a read whose value is the same in all of a thread's life: LLVM merges and moves it, and takes other
+inline assembly to read memory. A read of registers stays where it stands: what packs a fragment for a wgmma may not
+sink below its fence."""
 SMEM_MARK = "// numba_cute.smem_bytes"
 
 
@@ -69,11 +70,11 @@ class Tracer(Regions, Vectors):
     """Runs traced code on leaves. Without a builder nothing is emitted: leaves have types and no values."""
 
     signals: list[Any]
-    """What the code raised to say that it cannot be traced: a user's `except` may have caught it."""
+    """Exceptions that the code raised because it cannot be traced: a user's `except` may have caught one."""
     plain = False
-    """Whether a plain function of the user's is traced."""
+    """True while a plain function of the user's is traced."""
     trail: Any = None
-    """What follows the objects of the traced call that is typed (bridge/effects.py)."""
+    """The object that follows the objects of the traced call that is typed (bridge/effects.py)."""
     outside: Callable[[Any], bool] | None = None
     """Say whether an object was there before the traced call that is typed, of a user's function."""
     operate: Callable[..., Any]

@@ -20,9 +20,9 @@ from . import errors, memory
 Cluster = tuple[int, int, int]
 
 _LAUNCHES: list[tuple[Cluster | None, int | None]] = []
-"""Of the kernels being compiled, innermost last: the cluster shape and the most threads of a block; None if unknown."""
+"""The cluster shape and the most threads of a block of the kernels being compiled, innermost last; None if unknown."""
 _BLOCKS: list[Any] = []
-"""Of the same kernels: the shape of all their blocks; None if unknown."""
+"""The shape of all blocks of the same kernels; None if unknown."""
 
 
 def known_launch() -> tuple[Cluster | None, int | None]:
@@ -38,7 +38,7 @@ def known_block() -> tuple[int, int, int] | None:
 
 @dataclass
 class Kernel:
-    """What is known, while a kernel is compiled, of what it has been lowered to.
+    """The state of a kernel while it is lowered.
 
     function: the kernel's. lowered: the function that is lowered now, it or one that it calls. smem: bytes of dynamic
     shared memory that `allocate` gave out; allocator: whether an SmemAllocator gives out the same. map_bytes: bytes of
@@ -76,7 +76,7 @@ def lowering(function: Any) -> None:
 
 
 _WANTED: list[list[tuple[Any, Any]]] = []
-"""Of the kernels whose tensor maps are looked for, innermost last: which argument wants a map, and of which form."""
+"""The arguments that want a map, and its form, for the kernels whose tensor maps are looked for, innermost last."""
 
 
 @contextmanager

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where in a line of a kernel an error is, and the types of what is named there."""
+"""Find the place of an error in a line of a kernel, and the types of the names there."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .places import Place
 
 _MOST, _WIDTH = 4, 48
 _failed: list[tuple[str, Place]] = []
-"""Of the statements that could not be typed: what was said, and where they are."""
+"""The statements that could not be typed: the message and the place of each."""
 _words: list[Callable[[Any], str | None]] = []
 
 

@@ -24,7 +24,7 @@ from ...typed.meetings import Meetings
 
 
 class Question(NamedTuple):
-    """How to tell whether a device function that was compiled before serves again. key: its function, types and
+    """A question whether a device function that was compiled before can be used again. key: its function, types and
     setting. read: records what compiling it may read, and returns a check that it is unchanged; None if the reading
     cannot be followed. stored: returns the names of fields that a kernel of some roots sets."""
 
@@ -259,11 +259,11 @@ def _forget(compiled: Any) -> None:
 
 
 LASTING = Memory()
-"""What this library's own functions give for its own types."""
+"""Results of this library's own functions for its own types."""
 _memories: list[Memory] = []
-"""Of the compilations that are going on, innermost last."""
+"""The memories of the compilations under way, innermost last."""
 _loose = [Memory()]
-"""Of the function that Numba compiles within none of those."""
+"""The memory of a function that Numba compiles within none of those."""
 
 
 @contextmanager

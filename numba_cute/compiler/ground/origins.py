@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the values of a statement became known only at run time, as far as Numba's typing had come."""
+"""Find where the values of a statement became known only at run time, as far as Numba's typing had come."""
 
 from __future__ import annotations
 

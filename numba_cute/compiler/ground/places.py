@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where in a function's bytecode a statement of Numba's IR comes from."""
+"""Find the place in a function's bytecode that a statement of Numba's IR comes from."""
 
 from __future__ import annotations
 

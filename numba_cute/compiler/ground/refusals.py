@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Numba refuses in a kernel, in the words of both engines (`seam.source.language`), out of what its errors say."""
+"""Turn Numba's refusals in a kernel into the words of both engines (`seam.source.language`)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _TYPES = (
 _NOT_SET = "NotSet"
 """Name, in errors, the type of a field that is not set (`seam.source.kernels_object`)."""
 _DRIVER = "numba.cuda.cudadrv."
-"""What of Numba speaks to the driver and to libNVVM: its errors are not of the kernel."""
+"""The part of Numba that speaks to the driver and to libNVVM: its errors are not the kernel's."""
 NUMBAS = (NumbaError, OtherNumbaError, UnsupportedBytecodeError)
 """The errors of numba-cuda, and of the Numba that it builds on."""
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What users have taught Numba, and which code may change from one process to the next."""
+"""Find what users have taught Numba, and which code may change from one process to the next."""
 
 from __future__ import annotations
 

@@ -152,6 +152,6 @@ def _first_use(block: _Block, number: int, put: set[int]) -> tuple[int, set[int]
 
 
 def _end_of(block: _Block) -> int:
-    """Where a wait at the end of a block stands: ahead of its branch, or behind its last line."""
+    """Return the line of a wait at the end of a block: ahead of its branch, or behind its last line."""
     line, text = block.lines[-1]
     return line if _BRANCH.match(text) or _ENDS.match(text) else ~line

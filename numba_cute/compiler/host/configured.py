@@ -37,14 +37,14 @@ def noted(configuration: Any, stream: Any) -> None:
 
 
 def _key(configuration: Any) -> Any:
-    """What is set of a launch beside its kernel and its grid."""
+    """Return the settings of a launch besides its kernel and its grid."""
     named = getattr(configuration, "_cute_named", False)
     stream = int(configuration.stream.handle) if named else None
     return tuple(configuration.blockdim), configuration.sharedmem, stream
 
 
 _SET = ("griddim", "blockdim", "stream", "sharedmem", "dispatcher")
-"""What plans have of a configuration."""
+"""The attributes of a configuration that plans hold."""
 
 
 class Configured(_LaunchConfiguration):

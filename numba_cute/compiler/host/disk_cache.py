@@ -80,8 +80,8 @@ def _assembler() -> str:
 
 
 class Key(NamedTuple):
-    """Where a kernel is kept. text: None if it is not. why: what of it cannot be followed; empty where the cache is
-    off."""
+    """The key under which a kernel is kept. text: None if it is not kept. why: the part of it that cannot be followed;
+    empty if the cache is off."""
 
     text: str | None
     why: str = ""
@@ -121,7 +121,7 @@ def _lines(code: Any) -> tuple[Any, ...]:
 
 
 class KernelCache(_Cache):
-    """What a dispatcher of this library's kernel asks for a kernel that this process has not compiled."""
+    """The cache that a dispatcher of this library's kernel asks for a kernel that this process has not compiled."""
 
     def __init__(self, dispatcher: Any) -> None:
         self._dispatcher = dispatcher
@@ -188,7 +188,7 @@ def keeping(compile: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _entry(py_func: Any, kernel: Any) -> store.Entry | None:
-    """What is kept of a compiled kernel; None if it holds what is of this process, or what foreign files hold."""
+    """Return the entry that keeps a compiled kernel; None if it holds parts of this process, or of foreign files."""
     library = kernel._codelibrary
     of_process = library._setup_functions or library._teardown_functions or library.referenced_objects
     if of_process or kernel.launch_config_sensitive or not all(map(_is_numbas, library._linking_files)):
@@ -258,7 +258,7 @@ def compiled(py_func: Any, argtypes: Any, options: dict[str, Any], arch: str, ma
 
 
 def _compiled(key: str, arch: str) -> Compiled | None:
-    """What is kept of `compile` under a key."""
+    """Return the result of `compile` that is kept under a key; None if there is none."""
     entry = _sound(key, _COMPILED)
     if entry is None:
         return None
@@ -302,7 +302,7 @@ def _is_text(data: bytes) -> bool:
 
 
 def _said(py_func: Any, argtypes: Any, arch: str, notes: tuple[str, ...]) -> dict[str, Any]:
-    """What a listing of the folder says of a kernel."""
+    """Return a kernel's line in a listing of the folder."""
     return {
         "kernel": f"{py_func.__module__}.{py_func.__qualname__}",
         "arguments": [str(ty) for ty in argtypes],

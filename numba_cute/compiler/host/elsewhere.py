@@ -57,7 +57,7 @@ def _configuration(launcher: Launcher, self: Any, *args: Any) -> None:
 
 
 THREADS = 256
-"""Of a block of `kernel.forall(n)` that names none: the GPU, which would be asked, is not there."""
+"""The threads of a block of `kernel.forall(n)` that names none: the GPU, which would be asked, is not there."""
 
 
 def _for_all(launcher: Launcher, self: Any, *args: Any) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of CUDA is here: the driver, its GPUs, the compiler. Asking needs none of it."""
+"""Find the CUDA of this machine: the driver, its GPUs, the compiler. Asking needs none of it."""
 
 from __future__ import annotations
 

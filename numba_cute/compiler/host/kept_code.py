@@ -16,7 +16,7 @@ from . import files, store
 from .installed import version
 
 _MOST_BYTES = 1 << 22
-"""Of the code of a module's functions."""
+"""The most bytes of the code of a module's functions."""
 
 
 def kept(module: str, make: Callable[[], bytes]) -> bytes:

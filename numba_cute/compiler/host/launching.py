@@ -195,7 +195,7 @@ def named_stream(stream: Any) -> bool:
 
 
 def _beside_grid(setting: Setting) -> Any:
-    """What is set of a launch beside its kernel and its grid."""
+    """Return the settings of a launch besides its kernel and its grid."""
     return tuple(setting.block), setting.smem, setting.stream, setting.cluster, setting.options
 
 

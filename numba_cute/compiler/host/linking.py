@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a kernel is linked with besides its own PTX, as a launch links it, with no GPU and no driver.
+"""Link a kernel with code besides its own PTX, as a launch links it, without a GPU or a driver.
 
 Numba's half precision, the grid's barrier, arrays that are reshaped, and functions that are declared (`declare_device`,
 `cuda.jit(link=…)`) are code of others: CUDA C++, PTX, objects and libraries.

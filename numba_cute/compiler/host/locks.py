@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who makes what others need too: of many processes that need one thing, one makes it while the others wait.
+"""Make a thing once for many processes that need it: one makes it while the others wait.
 
 A lock only saves work: whoever gives up waiting makes the thing as well. So nobody waits beyond a limit, nor for a
 process that is stopped, nor while holding another lock. The system frees the locks of a process that ends, and a fork
@@ -30,7 +30,7 @@ _MOST = 4096
 
 
 class _Held(threading.local):
-    """How many locks this thread holds."""
+    """The number of locks that this thread holds."""
 
     count = 0
 
@@ -99,7 +99,7 @@ def _acquired(path: Path, what: str, limit: float) -> int | None:
 
 
 class _Holder:
-    """Who holds a lock, as the lock says."""
+    """The holder of a lock, as the lock says."""
 
     def __init__(self, said: bytes) -> None:
         try:
@@ -110,7 +110,7 @@ class _Holder:
 
     @property
     def stopped(self) -> bool:
-        """Whether it is a process of this machine that does not run: stopped, or in a debugger."""
+        """Say whether it is a process of this machine that does not run: stopped, or in a debugger."""
         if self.host != socket.gethostname() or not self.pid:
             return False
         try:

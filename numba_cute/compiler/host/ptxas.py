@@ -97,7 +97,7 @@ def assemble(ptx: str, arch: str, max_registers: int | None = None, relocatable:
 
 
 _TOO_OLD = re.compile(r"Unsupported \.version|is not defined for option 'gpu-name'")
-"""What a ptxas says of PTX that is newer than it, and of a target that it does not know."""
+"""Messages of a ptxas that is older than the PTX, or that does not know the target."""
 
 
 def _refusal(path: str, said: str, arch: str, ptx: str) -> str:

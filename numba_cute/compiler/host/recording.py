@@ -36,7 +36,7 @@ def _twin(kernel: Any) -> Any:
 
 
 def _checked(result: Any) -> Any:
-    """What a call of the driver gives; CuteError with the driver's word if it failed."""
+    """Return the result of a driver call; CuteError with the driver's word if it failed."""
     error, *values = result
     if error != bindings.CUresult.CUDA_SUCCESS:
         raise CuteError(f"timeline: the driver says {error.name}")

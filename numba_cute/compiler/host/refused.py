@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a launch says that fails: the user's frames alone, and where there is no GPU, how to go on without one."""
+"""Shorten the error of a failed launch: the user's frames alone, and without a GPU, how to go on."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ HOW_ON = (
     "cute.simulate({0})[grid, block](…) runs it on the CPU, `with cute.simulation():` a whole program, and "
     "cute.compile({0}, …) compiles it for any GPU"
 )
-"""How to go on without a GPU. {0}: the kernel."""
+"""Advice for going on without a GPU. {0}: the kernel."""
 
 
 def _is_ours(e: Exception, py_func: Any) -> bool:

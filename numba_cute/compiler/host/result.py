@@ -74,9 +74,9 @@ class Compiled:
 
     @functools.cached_property
     def waits(self) -> tuple[Wait, ...]:
-        """Where work stands beside wgmmas: of each wait for them in the machine code, the groups that may still run
-        after it (`pending`), and the instructions between the last multiply, or wait, and it (`beside`, by name), which
-        run while the multiplies do (needs nvdisasm)."""
+        """The waits for wgmmas in the machine code: for each, the groups that may still run after it (`pending`), and
+        the instructions between the last multiply, or wait, and it (`beside`, by name), which run while the multiplies
+        do (needs nvdisasm)."""
         return waits(self.sass)
 
 

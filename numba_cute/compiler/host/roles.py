@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What registers each warpgroup of a kernel asks for (setmaxnreg), followed through its PTX: of a branch whose
-condition hangs on the thread's index and constants alone, a warpgroup goes the one way."""
+"""Find the registers that each warpgroup of a kernel asks for (setmaxnreg), by following its PTX: at a branch whose
+condition depends on the thread's index and constants alone, a warpgroup goes one way."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DEEP = 60
 """Operations that a condition may be computed by; of more it is not known."""
 
 Values = tuple[int, ...]
-"""Of each thread of a warpgroup, the bits of a register, as a number from 0 on."""
+"""The bits of a register in each thread of a warpgroup, as a number from 0 on."""
 Counts = frozenset[int | None]
 """The registers of each thread that a warpgroup may have at a place; None: those of the launch."""
 

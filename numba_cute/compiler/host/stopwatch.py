@@ -81,7 +81,7 @@ class Graph:
 
 
 class Stopwatch:
-    """What times launches on a stream of the current GPU. stream: as for `launch`, or None, see `handle_of`.
+    """A stopwatch for launches on a stream of the current GPU. stream: as for `launch`, or None, see `handle_of`.
 
     host: the seconds that the host took for the calls of the last `timed`.
     """

@@ -25,7 +25,7 @@ from ...seam.ground.records import dataclass
 from . import files, locks
 
 MOST_BYTES = 1 << 30
-"""What the folder may hold; beyond that the files that were not used for the longest time go."""
+"""The most bytes that the folder may hold; beyond that the least recently used files are removed."""
 _SUFFIX, _LOCK = ".kernel", ".lock"
 _KEY = re.compile(r"[0-9a-f]{8,128}")
 

@@ -13,7 +13,7 @@ from ...seam import CuteError
 from .device_memory import known_to_cuda
 
 BYTES = 128
-"""Of a tensor map (CUDA driver API, CUtensorMap)."""
+"""The size of a tensor map (CUDA driver API, CUtensorMap)."""
 _TYPES = {"u8": "UINT8", "u16": "UINT16", "u32": "UINT32", "s32": "INT32", "u64": "UINT64", "s64": "INT64"}
 _TYPES |= {"b4x16": "16U4_ALIGN8B", "b4x16_p64": "16U4_ALIGN16B", "b6x16_p32": "16U6_ALIGN16B"}
 _TYPES |= {"f16": "FLOAT16", "bf16": "BFLOAT16", "f32": "FLOAT32", "tf32": "TFLOAT32", "f64": "FLOAT64"}
@@ -37,7 +37,8 @@ def _words(numbers: Any, kind: Any) -> list[Any]:
 
 
 def _options(record: Any) -> tuple[Any, ...]:
-    """What follows the box in all three of the driver's functions, but for the mode of im2col along W."""
+    """Return the arguments after the box that all three of the driver's functions take, except for the mode of im2col
+    along W."""
     return (
         _words(record.element_strides, bindings.cuuint32_t),
         _choice("CUtensorMapInterleave", "CU_TENSOR_MAP_INTERLEAVE_", record.interleave, "none"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which targets the installed compiler has."""
+"""Find the targets of the installed compiler."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a kernel's work stands beside its wgmmas, read from machine code."""
+"""Find the work of a kernel that runs beside its wgmmas, in its machine code."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which argument of a call is which parameter's."""
+"""Bind the arguments of a call to its parameters."""
 
 from __future__ import annotations
 

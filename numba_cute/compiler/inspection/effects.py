@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a call in a kernel does besides giving its result: found by running it, on leaves without values."""
+"""Effects of a call in a kernel besides its result: found by running it, on leaves without values."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ REQUESTS = {
     "allocate_smem": WRITES, "at_exit": WRITES, "tensor_map": WRITES, "told": WRITES, "timeline": WRITES,
     "printf": WRITES,
 }  # fmt: skip
-"""What traced code does that makes these requests of its backend. Those that are not here have no effect; `issue` has
-one unless the instruction's row is pure. Writes to registers that the call itself made are part of its result."""
+"""The effects of traced code that makes these requests of its backend. Other requests have none; `issue` has one unless
+the instruction's row is pure. Writes to registers that the call itself made are part of its result."""
 _OF_REGISTERS = {"copy_to_regs": 2, "write": 0, "fill": 0, "unvector": 1}
-"""Where these requests name the registers that they write."""
+"""The arguments in which these requests name the registers that they write."""
 
 
 class _Noting(Tracer):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a call in a kernel gives, asked without a kernel: Numba's typing on descriptions."""
+"""Infer the result of a call in a kernel without a kernel: Numba's typing on descriptions."""
 
 from __future__ import annotations
 

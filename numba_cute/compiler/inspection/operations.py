@@ -76,7 +76,7 @@ class Recorder:
         return column
 
     def name(self, variable: str) -> str:
-        """How a variable is written: its own name, or for a temporary one a number."""
+        """Return the text of a variable: its own name, or a number for a temporary one."""
         if variable in self._written:
             return self._written[variable]
         if not variable.startswith("$"):
@@ -101,7 +101,7 @@ class Recorder:
 
 
 class Numbering(Protocol):
-    """What numbers the statements of one function while it is lowered."""
+    """A numbering of the statements of one function while it is lowered."""
 
     function: Callable[..., Any]
 
@@ -262,7 +262,7 @@ def type_text(ty: Any) -> str:
 
 
 def constant(ty: Any) -> str | None:
-    """How a value that its type says whole is written; None if there is more to it."""
+    """Return the text of a value that its type holds whole; None if there is more to it."""
     if isinstance(ty, types.Literal):
         return repr(ty.literal_value)
     if isinstance(ty, types.NoneType):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What traced code asks of its backend, one request after the other: who lowers an IR listens."""
+"""Record what traced code asks of its backend, one request after the other: code that lowers an IR listens."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ UNKNOWN = ("flag", "static_smem", "smem_base", "smem_needs", "allocate_smem", "a
 
 
 class Listener(Protocol):
-    """Who is told the requests. Values are its own: what it gave, it is given again."""
+    """A listener to the requests. Values are its own: it is given again what it gave."""
 
     def asked(self, name: str, args: tuple[Any, ...], gives: Sequence[Description]) -> Sequence[Any]:
         """Take a request and give a value for each leaf of its result. args: as the backend's method has them; leaves
@@ -145,7 +145,7 @@ def _known(x: Any) -> Any:
 
 
 Path = tuple[Any, ...]
-"""Where a leaf is in an object: names of fields, and numbers of a tuple's items."""
+"""The path to a leaf in an object: names of fields, and numbers of a tuple's items."""
 
 
 def run(

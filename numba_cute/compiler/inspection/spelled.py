@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the listings write types: as the CuTe IR does, which stands above the compiler and is imported when asked."""
+"""Write types in the listings as the CuTe IR does, which stands above the compiler and is imported when asked."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def _steps(func_ir: Any, typemap: Any, calltypes: Any) -> list[Step]:
 _SAME = (bool, int)
 """Calls of these leave a number what it is."""
 _ROUND = ("pair_second", "iternext", "pair_first")
-"""Of a `for` loop: whether it goes on, and with what."""
+"""The parts of a `for` loop's round: whether it goes on, and with what."""
 
 
 class _Reader:

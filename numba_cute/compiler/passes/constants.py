@@ -43,7 +43,7 @@ _IDENTITY: dict[Any, Callable[[Any, Any], bool]] = {
 }
 _PURE = (len, min, max, abs, int)  # not bool: Numba prunes branches by its calls
 MATH = (math.log2, math.log, math.log10, math.sqrt, math.ceil, math.floor, math.exp)
-"""Of numbers of the source: `int(math.log2(32))` is static."""
+"""Functions that are static for numbers of the source: `int(math.log2(32))`."""
 _WRITTEN = (ir.Const, ir.Global, ir.FreeVar)
 FAULTS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, CuteError)
 """Errors of Python's where a constant has no such attribute, item or result: then the kernel is to say so, or it works
@@ -57,8 +57,8 @@ class NotConstant(Exception):
 
 @dataclass(frozen=True)
 class Judged:
-    """What a comparison of floats gives: known to branches and `const_expr`, and a run-time bool to all else, as what
-    is computed of floats is."""
+    """The result of a comparison of floats: known to branches and `const_expr`, and a run-time bool to all else, as
+    what is computed of floats is."""
 
     holds: bool
 

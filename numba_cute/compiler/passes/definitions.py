@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which assignments reach a place in a function's IR, before Numba brings it into SSA form.
+"""Find the assignments that reach a place in a function's IR, before Numba brings it into SSA form.
 
 There a name is no value: `t = N // 2` in front of a loop and `t //= 2` in it both set `t`. What holds of a use of it is
 what holds of every assignment that reaches that use.

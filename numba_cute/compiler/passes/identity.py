@@ -37,8 +37,8 @@ class Site(NamedTuple):
 
 
 Objects = frozenset[Any]
-"""What a variable may hold: numbers of arguments, or of an argument and an item of it, for them and all that they lead
-to, and sites."""
+"""The objects that a variable may hold: numbers of arguments, or of an argument and an item of it, for them and all
+that they lead to, and sites."""
 NONE: Objects = frozenset()
 
 

@@ -11,7 +11,8 @@ from typing import Any
 from ...seam.hooks.audits import Body, Callee, Code, Given, Spot, Step
 
 _MOST_STEPS = 20_000
-"""Of a kernel with all that it calls, where functions are called in many places that are called in many."""
+"""The most steps of a kernel with all that it calls, where functions are called in many places that are called in
+many."""
 
 _OF = "\0"
 """Stands between a call and a variable of it, in its name."""

@@ -77,7 +77,7 @@ class KeepConstants(FunctionPass):
 
 
 class _Known:
-    """What is known of a function's variables: found once for each state of its IR."""
+    """The known facts of a function's variables: found once for each state of its IR."""
 
     def __init__(self, state: Any) -> None:
         self.func_ir, self._args = state.func_ir, state.args

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What methods and operators of lists do to the tuples that stand for them in kernels."""
+"""Methods and operators of lists, on the tuples that stand for lists in kernels."""
 
 from __future__ import annotations
 

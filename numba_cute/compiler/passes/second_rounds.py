@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which statements make an object again while the one that they made in an earlier round may still be used."""
+"""Find the statements that make an object again while the one that they made in an earlier round may still be used."""
 
 from __future__ import annotations
 

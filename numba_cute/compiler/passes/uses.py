@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which variables the statements of a function use and set, and Numba's post-processing of what derives from that.
+"""Find the variables that the statements of a function use and set, and do Numba's post-processing that follows from
+them.
 
 Numba's own, which follows ten of its passes, computes each time which variables live where. Only generators, and those
 of its steps that write `del` statements, ask for it: of this library's functions it is computed when it is asked for.
@@ -18,7 +19,7 @@ from numba.cuda.core.postproc import VariableLifetime
 from numba.cuda.core.transforms import canonicalize_cfg
 
 _KINDS: dict[type, int] = {}
-"""What holds variables in a statement, by class: 0 for what holds none, then a variable, an instruction, a sequence, a
+"""The way in which statements hold variables, by class: 0 for none, then a variable, an instruction, a sequence, a
 dictionary."""
 
 

@@ -18,7 +18,7 @@ KINDS = ("int_tuple", "coord", "shape", "stride", "layout", "tile", "composed_la
 
 
 class _Written(Data[Any]):
-    """What holds a value of a kind and is written as `<"value">`."""
+    """An attribute that holds a value of a kind, written as `<"value">`."""
 
     kind: ClassVar[str]
     verified: ClassVar[bool]
@@ -63,7 +63,7 @@ class CuteType(TypeAttribute, _Written):
 
     @property
     def is_static(self) -> bool:
-        """Whether the type says the value whole."""
+        """Say whether the type holds the whole value."""
         return is_static(self.data)
 
 

@@ -87,7 +87,7 @@ class GpuFunc(IRDLOperation):
 
     @property
     def is_kernel(self) -> bool:
-        """Whether the host may launch it."""
+        """Say whether the host may launch it."""
         return "gpu.kernel" in self.attributes
 
     def verify_(self) -> None:
@@ -254,12 +254,12 @@ class GpuLaunchFunc(IRDLOperation):
 
     @property
     def grid(self) -> list[SSAValue]:
-        """How many blocks there are."""
+        """Return the number of blocks along x, y and z."""
         return [self.gridSizeX, self.gridSizeY, self.gridSizeZ]
 
     @property
     def block(self) -> list[SSAValue]:
-        """How many threads a block has."""
+        """Return the number of threads of a block along x, y and z."""
         return [self.blockSizeX, self.blockSizeY, self.blockSizeZ]
 
     @classmethod

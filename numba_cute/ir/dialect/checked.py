@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each kind of value must be to be one of its type."""
+"""Check that a value of each kind is one of its type."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .ratios import Ratio
 
 
 class Refused(CuteError):
-    """Why a value, or an operation, is none of the dialect."""
+    """An error: a value, or an operation, is not one of the dialect."""
 
 
 def checked(kind: str, value: Any) -> Any:

@@ -57,7 +57,7 @@ def _fold(op: Operation) -> None:
 
 
 def _verdict(op: Operation) -> bool | None:
-    """What a comparison of static values gives; None for any other operation."""
+    """Return the result of a comparison of static values; None for any other operation."""
     if not isinstance(op, (OPERATIONS["equal"], OPERATIONS["elem_less"])):
         return None
     operands = [value_of_type(a.type) for a in op.operands]

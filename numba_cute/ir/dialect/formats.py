@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the dialect's operations are written: `cute.name<attributes> (%operands) {more} : types`."""
+"""The text form of the dialect's operations: `cute.name<attributes> (%operands) {more} : types`."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ _STANDARD = (
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """What is wrong, at a line (from 1) and a column (from 1) of the text."""
+    """A mistake, at a line (from 1) and a column (from 1) of the text."""
 
     line: int
     column: int
@@ -51,8 +51,8 @@ class Diagnostic:
 
 @dataclass
 class Read:
-    """What a text became. op: the module; None where it was not read. problems: what is wrong with it. at: the line
-    (from 1) and the column (from 0) of each operation. names: what the text calls each value."""
+    """The result of reading a text. op: the module; None if it could not be read. problems: the mistakes in it. at: the
+    line (from 1) and the column (from 0) of each operation. names: the text's name of each value."""
 
     op: ModuleOp | None
     problems: list[Diagnostic] = field(default_factory=list)
@@ -218,7 +218,7 @@ class MlirPrinter(Printer):
 
     @property
     def as_printed(self) -> bool:
-        """Whether the module is written as the CuTe DSL writes."""
+        """Say whether the module is written as the CuTe DSL writes it."""
         return self.namer is not None and self.namer.printed
 
     def print_ssa_value(self, value: SSAValue) -> str:

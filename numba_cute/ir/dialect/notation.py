@@ -260,7 +260,7 @@ def write(kind: str, x: Any) -> str:
 
 
 def body_end(text: str, start: int) -> int:
-    """Where the body of a type ends that begins at `start`; there, if it has none."""
+    """Return the end of a type's body that begins at `start`; `start` itself, if it has none."""
     if text[start : start + 1] != "<":
         return start
     depth, quoted = 0, False

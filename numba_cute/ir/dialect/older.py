@@ -29,6 +29,6 @@ def _vector(types: Sequence[Attribute]) -> list[Attribute] | None:
 _FLOATS: dict[str, Any] = {"f16": builtin.f16, "bf16": builtin.bf16, "f32": builtin.f32, "f64": builtin.f64}
 
 RESULTS: dict[str, Callable[[Sequence[Attribute]], list[Attribute] | None]] = {"cute.memref.load_vec": _vector}
-"""What an older line does not say of its results; None where that is not known."""
+"""The result types that an older release's line leaves out; None if they are not known."""
 
 __all__ = ["RESULTS", "SPELLINGS"]

@@ -127,8 +127,8 @@ class CuteOperation(IRDLOperation):
         return most_known(self.DEFINITION, types, self.plain_attributes())
 
     def _alike(self, found: Sequence[Attribute], given: Sequence[Attribute]) -> bool:
-        """Whether types differ in strides of extents of one alone, in a module of printed operations: the CuTe DSL's
-        releases tell of such strides in two ways."""
+        """Say whether types differ only in the strides of extents of 1, in a module of printed operations: the CuTe
+        DSL's releases write such strides in two ways."""
         return all(map(alike, found, given)) and _among_printed(self)
 
     def _taken(self) -> list[Attribute]:

@@ -15,7 +15,7 @@ from .passes import PASSES
 
 @dataclass
 class Options:
-    """What a command line asks for. file: what is read; "-" for what comes in."""
+    """The options of a command line. file: the file to read; "-" for standard input."""
 
     file: str = "-"
     split: bool = False

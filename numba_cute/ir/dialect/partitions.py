@@ -296,7 +296,7 @@ def _accumulator(atom: Any, element: str, given: Any) -> list[Attribute] | None:
 
 
 _LANE = 1 << 16
-"""What is between two lanes of tensor memory, in words of 32 bits."""
+"""The distance between two lanes of tensor memory, in words of 32 bits."""
 
 
 def _registers(part: str, element: str, given: Any) -> list[Attribute] | None:

@@ -29,6 +29,6 @@ PASSES: dict[str, Pass] = {
     "dce": _of_xdsl(DeadCodeElimination),
     "loop-invariant-code-motion": _of_xdsl(LoopInvariantCodeMotionPass),
 }
-"""What each does to a module, in place."""
+"""The passes by name; each changes a module in place."""
 
 __all__ = ["PASSES"]

@@ -178,7 +178,7 @@ def agrees(found: Attribute, given: Attribute) -> bool:
 
 
 def _bare(t: Attribute) -> Any:
-    """What of a type does not change by what is known of divisors and alignment."""
+    """Return the part of a type that does not depend on what is known of divisors and alignment."""
     if isinstance(t, CuteType):
         return without_promises(without_ones(t))
     if not isinstance(t, PrintedType):
@@ -266,6 +266,6 @@ AGREE: dict[str, Callable[[Types, Types], str]] = {
     "arith.extui": lambda types, results: _wider(results[0], types[0]),
     "arith.trunci": lambda types, results: _wider(types[0], results[0]),
 }
-"""What operands and results must agree in: "" where they do, else why not."""
+"""Checks that operands and results agree: "" if they do, else the reason why not."""
 
 __all__ = ["AGREE", "agrees", "alike", "composed_layout", "kind_of", "most_known"]

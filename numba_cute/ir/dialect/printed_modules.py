@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands around printed operations: kernels (`cuda.kernel`), and the attributes of `nvvm` and `cuda` that are
-words."""
+"""Operations around printed ones: kernels (`cuda.kernel`), and the attributes of `nvvm` and `cuda` that are words."""
 
 from __future__ import annotations
 
@@ -150,7 +149,7 @@ _WORDS: dict[str, type[WordAttr]] = {name: _word(name) for name in WORDS}
 
 
 class LoopAttr(Data[tuple[tuple[str, Attribute], ...]]):
-    """What LLVM is told of a loop: names with attributes."""
+    """Hints for LLVM about a loop: names with attributes."""
 
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> tuple[tuple[str, Attribute], ...]:

@@ -388,9 +388,9 @@ class SpelledOperation(IRDLOperation):
     PIECES: ClassVar[tuple[Piece, ...]]
     TYPED: ClassVar[bool]
     UNTOLD: ClassVar[bool]
-    """Whether the types of all operands are written; whether those of the results are not."""
+    """True if the text holds the types of all operands (TYPED), and if it leaves out those of the results (UNTOLD)."""
     OLDER: ClassVar[tuple[Piece, ...] | None]
-    """How an older release wrote it."""
+    """The form that an older release wrote."""
 
     @classmethod
     def parse(cls, parser: Parser) -> SpelledOperation:

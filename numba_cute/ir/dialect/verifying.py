@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong with a module, where MLIR tells it: of each function the first mistake."""
+"""Verify a module and report as MLIR does: the first mistake of each function."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a kernel's variables hold while its module is made: SSA values, constants, and tuples of both."""
+"""Values of a kernel's variables while its module is made: SSA values, constants, and tuples of both."""
 
 from __future__ import annotations
 

@@ -26,8 +26,8 @@ from . import instructions, machine
 
 @dataclass(frozen=True)
 class Definition:
-    """What an operation means. name: of the operation. function: what it calls; of a method None. attribute: the name
-    of the method of its first argument. cls: whose method."""
+    """The meaning of an operation. name: of the operation. function: the function that it calls; None for a method.
+    attribute: the name of the method of its first argument. cls: the method's class."""
 
     name: str
     function: Any = None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What operations do besides giving their result, as xDSL's passes ask for it."""
+"""Effects of operations besides their results, as xDSL's passes ask for them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _KINDS = {READS: MemoryEffectKind.READ, WRITES: MemoryEffectKind.WRITE}
 
 
 class CallEffects(MemoryEffect):
-    """Of an operation that knows its own: its method `effects` says."""
+    """The effects of an operation that knows its own: its method `effects` gives them."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> AbstractSet[EffectInstance] | None:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What instructions' functions ask of the machine besides instructions: registers, vectors of them, plain accesses to
-memory. `lower-to-ptx` leaves these as operations `numba_cute.nvgpu.machine.NAME`.
+"""Operations on the machine that instructions' functions need besides instructions: registers, vectors of them, plain
+accesses to memory. `lower-to-ptx` leaves these as operations `numba_cute.nvgpu.machine.NAME`.
 
 Registers are named by their file, what type they are taken as, the first of them and their number. Each is executed by
 any thread, and is what the function of that name of `seam.Backend` is.

@@ -68,7 +68,7 @@ def target_of(op: Operation) -> str:
 
 
 _TUPLES = {f"numba_cute.make_{kind}": kind for kind in ("shape", "stride", "coord", "tile")}
-"""What the tuples are called that these operations make."""
+"""The kinds of the tuples that these operations make."""
 
 
 def result_type(name: str, d: Description) -> Attribute:

@@ -45,7 +45,7 @@ class Row:
 
 
 def _words(out: Operand, result: Any) -> Any:
-    """What the row gives for an operand: of a vector a tuple, though it have one word."""
+    """Return the row's result for an operand: a tuple for a vector, even of one word."""
     return (result,) if out.count is not None and not isinstance(result, tuple) else result
 
 

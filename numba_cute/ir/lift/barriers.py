@@ -15,7 +15,7 @@ from .writer import Lifter, lifts
 
 _PEERS = ("nvvm.mapa", "nvvm.mapa.shared.cluster")
 _TOLD = ("nvvm.mbarrier.arrive", "nvvm.mbarrier.arrive.expect_tx", "nvvm.mbarrier.expect_tx")
-"""What is told of another block's barrier by that block's rank here."""
+"""Operations on another block's barrier that this library addresses by the block's rank."""
 
 
 @lifts("nvvm.mbarrier.init", "nvvm.mbarrier.init.shared")

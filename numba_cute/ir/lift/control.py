@@ -58,13 +58,13 @@ class Carried:
             self.w.values[name] = self.value()
 
     def value(self) -> Any:
-        """What the value is while it is carried."""
+        """Return the value while it is carried."""
         if self.object is not None:
             return self.object.with_field(STATE[0], Expr(self.variables[0]))
         return Expr(self.variables[0]) if self.leaves is None else Tree(self.leaves)
 
     def given(self, value: SSAValue, first: bool) -> list[str]:
-        """What the variables become. first: whether it is where they begin."""
+        """Return the new values of the variables. first: True where the loop begins."""
         w = self.w
         found = w.get(value)
         if self.object is not None:
@@ -88,7 +88,7 @@ def _give(w: Lifter, kept: Sequence[tuple[int, Carried]], values: Sequence[SSAVa
 
 
 def _kept(w: Lifter, values: Sequence[SSAValue]) -> list[int]:
-    """Which of several values are variables: those that are needed, and that are no other's."""
+    """List the values that are variables: those that are needed, and are not the same as another."""
     return [i for i, v in enumerate(values) if w.root(v) is v and v in w.flow.values]
 
 
@@ -141,7 +141,7 @@ def _once(w: Lifter, op: scf.ForOp) -> bool:
 
 
 def _range(w: Lifter, op: scf.ForOp) -> str:
-    """How a loop counts: one that the module unrolls whole has static counters."""
+    """Return the name of a loop's range: a loop that the module unrolls whole has static counters."""
     note = str(op.attributes.get("loop_annotation", ""))
     bounds = [w.constant(b) for b in (op.lb, op.ub, op.step)]
     if "full = true" in note and all(type(b) is int for b in bounds):
@@ -152,7 +152,7 @@ def _range(w: Lifter, op: scf.ForOp) -> str:
 
 
 _UNROLLED = 8192
-"""Of how many operations a loop of many rounds may be that is unrolled."""
+"""The most operations of a loop of many rounds that is unrolled."""
 
 
 @lifts("scf.while")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of a function is needed, and which of its values are one: a tensor that a loop carries and never changes is the
-one that it began with."""
+"""Find which operations of a function are needed, and which of its values are the same: a tensor that a loop carries
+and never changes is the one that it began with."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _ENDS = ("scf.yield", "scf.condition", "cuda.return", "gpu.terminator")
 
 
 def has_effect(op: Operation) -> bool:
-    """Whether an operation without regions does more than give its results."""
+    """Say whether an operation without regions does more than give its results."""
     name = op.name
     if name in EFFECTS:
         return True
@@ -48,14 +48,14 @@ _STAYS = (
 
 
 def moves(op: Operation) -> bool:
-    """Whether an operation gives the same wherever it stands."""
+    """Say whether an operation gives the same result wherever it stands."""
     if op.name == "cute.mma.make_fragment" and "rmem" in str(op.results[0].type):
         return False
     return not op.regions and not has_effect(op) and not op.name.startswith(_STAYS)
 
 
 def is_static(value: SSAValue) -> bool:
-    """Whether a value's type says it whole."""
+    """Say whether a value's type holds the whole value."""
     return isinstance(value.type, CuteType) and value.type.is_static
 
 
@@ -69,7 +69,7 @@ def carried(op: Operation) -> list[tuple[Sequence[SSAValue], SSAValue]]:
 
 
 def yielded(block: Block) -> Sequence[SSAValue]:
-    """What a block gives at its end."""
+    """Return the values that a block gives at its end."""
     last = block.last_op
     if isinstance(last, scf.ConditionOp):
         return last.args
@@ -117,7 +117,7 @@ class Flow:
         self._roots = {}
 
     def _next(self, argument: BlockArgument) -> SSAValue:
-        """What a loop gives for the next round."""
+        """Return the value that a loop gives to its next round."""
         op = argument.block.parent_op()
         if isinstance(op, scf.ForOp):
             return yielded(op.body.block)[argument.index - 1]
@@ -163,7 +163,7 @@ class Flow:
 
     @staticmethod
     def _outside(value: SSAValue, op: Operation) -> bool:
-        """Whether a value is made outside of an operation's regions."""
+        """Say whether a value is made outside an operation's regions."""
         owner = value.owner
         block = owner if isinstance(owner, Block) else owner.parent
         while block is not None:

@@ -154,7 +154,7 @@ def smem_size(w: Lifter, op: Any) -> None:
 
 @lifts("cuda.launch_cfg.create")
 def config(w: Lifter, op: Any) -> None:
-    """How a kernel is launched."""
+    """Write the configuration of a launch."""
     block, smem, grid = op.operands[:3], op.operands[3], op.operands[4:7]
     w.values[op.results[0]] = {
         "grid": f"({', '.join(str(w.expr(v)) for v in grid)})",
@@ -173,7 +173,7 @@ def cluster(w: Lifter, op: Any) -> None:
 
 @lifts("cuda.launch_cfg.cooperative", "cuda.launch_cfg.programmatic_stream_serialization_allowed")
 def option(w: Lifter, op: Any) -> None:
-    """What else a launch may be."""
+    """Write the options of a launch: cooperative, or programmatic dependent launch."""
     if w.constant(op.operands[1]) != 0:
         name = "cooperative" if op.name.endswith("cooperative") else "pdl"
         w.values[w.root(op.operands[0])][name] = "True"

@@ -24,7 +24,8 @@ def folded(indent: str, text: str) -> str:
 
 
 def _outermost(text: str) -> tuple[int, int] | None:
-    """Where the last brackets outside of all others are that hold the most."""
+    """Return the begin and the end of the longest brackets outside all others, the last of them; None if there are
+    none."""
     depth, begin, quoted = 0, 0, ""
     best: tuple[int, int] | None = None
     for i, c in enumerate(text):

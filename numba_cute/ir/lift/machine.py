@@ -40,7 +40,7 @@ def register(w: Lifter, op: Any) -> None:
 
 
 def _plain(form: str) -> Any:
-    """What writes a call of a line: `{0}` is the first operand."""
+    """Make a rule that writes a call in one line: `{0}` is the first operand."""
 
     def rule(w: Lifter, op: Any) -> None:
         operands = [str(w.expr(v)) for v in op.operands]
@@ -56,7 +56,7 @@ def _plain(form: str) -> Any:
 
 
 def has_no_use(w: Lifter, op: Any) -> bool:
-    """Whether nothing that is needed reads what an operation gives."""
+    """Say whether nothing that is needed reads the results of an operation."""
     return all(w.root(r) not in w.flow.values for r in op.results)
 
 
@@ -160,7 +160,7 @@ def relinquish(w: Lifter, op: Any) -> None:
 
 @lifts("cute_nvgpu.arch.sm100.retrieve_tmem_ptr")
 def retrieve(w: Lifter, op: Any) -> None:
-    """Where the columns are."""
+    """Write the address of the allocated columns."""
     elem, _, align, _ = op.results[0].type.data
     text = f"cute.arch.retrieve_tmem_ptr({w.element(elem)}, {align or 16}, {w.expr(op.operands[0])})"
     w.bind(op.results[0], Expr(text), moves=False)
@@ -174,20 +174,20 @@ def wait_tmem(w: Lifter, op: Any) -> None:
 
 @lifts("cute_nvgpu.arch.get_dyn_smem")
 def dynamic_memory(w: Lifter, op: Any) -> None:
-    """Where the launch's shared memory begins."""
+    """Write the beginning of the launch's shared memory."""
     elem, _, align, _ = op.results[0].type.data
     w.bind(op.results[0], Expr(f"cute.arch.get_dyn_smem({w.element(elem)}, {align or 1})"), moves=False)
 
 
 @lifts("cute_nvgpu.arch.get_dyn_smem_size")
 def dynamic_size(w: Lifter, op: Any) -> None:
-    """How many bytes it has."""
+    """Write the number of bytes of dynamic shared memory."""
     give(w, op, "cute.arch.get_dyn_smem_size()")
 
 
 @lifts("cf.assert")
 def asserted(w: Lifter, op: Any) -> None:
-    """What has to hold."""
+    """Write an assertion."""
     if w.constant(op.operands[0]) is True:
         return
     w.line(f"assert {w.expr(op.operands[0])}, {op.msg.data!r}")
@@ -248,7 +248,7 @@ def ballot(w: Lifter, op: Any) -> None:
 
 @lifts("nvvm.vote.sync")
 def vote(w: Lifter, op: Any) -> None:
-    """Whether something holds for some lanes, or all, or alike; or the lanes for which it does."""
+    """Write a vote: for all lanes, for any, alike for all; or the lanes that vote yes."""
     mask, predicate = (w.typed(v) for v in op.operands)
     kind = attributes(op)["kind"]
     if kind not in ("all", "any", "uni", "ballot"):
@@ -278,7 +278,7 @@ def grid(w: Lifter, op: Any) -> None:
 
 @lifts("llvm.intr.ctpop")
 def popcount(w: Lifter, op: Any) -> None:
-    """How many bits are set."""
+    """Write the number of set bits."""
     give(w, op, f"cute.arch.popc({w.typed(op.operands[0])})")
 
 

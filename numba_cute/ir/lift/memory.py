@@ -46,7 +46,7 @@ def alloca(w: Lifter, op: Any) -> None:
 
 
 def _repeats(op: Operation) -> bool:
-    """Whether a loop is around an operation."""
+    """Say whether an operation stands in a loop."""
     around = op.parent_op()
     return around is not None and (isinstance(around, (scf.ForOp, scf.WhileOp)) or _repeats(around))
 

@@ -30,7 +30,7 @@ from .writer import Globals, Lifter, opaque_tree
 
 
 def is_printed(op: Operation) -> bool:
-    """Whether a module is as the CuTe DSL prints it: it has kernels of `cuda`."""
+    """Say whether a module is as the CuTe DSL prints it: it has kernels of `cuda`."""
     return any(isinstance(inner, CudaKernel) for inner in op.walk())
 
 

@@ -39,7 +39,7 @@ _WRAPPING: dict[str, tuple[str, int, int, int, Callable[[int, int], int]]] = {
     "arith.xori": ("^", BIT, SHIFT, SHIFT, lambda a, b: a ^ b),
     "arith.shli": ("<<", SHIFT, PLUS, PLUS, lambda a, b: a << b),
 }
-"""What may be computed in 64 bits and cut to its width at the end: sign, level, the operands' levels."""
+"""Operations that may be computed in 64 bits and cut to their width at the end: sign, level, the operands' levels."""
 
 
 @lifts(*_WRAPPING)
@@ -128,7 +128,7 @@ _NATURAL = ("nvvm.read.ptx.sreg.", "cute.size", "cute_nvgpu.arch.make_warp_unifo
 
 
 def _is_natural(w: Lifter, value: SSAValue) -> bool:
-    """Whether a number is known to be none below zero."""
+    """Say whether a number is known not to be negative."""
     value = w.root(value)
     known = w.constant(value)
     if type(known) is int:

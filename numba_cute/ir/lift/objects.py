@@ -216,7 +216,7 @@ NAMES = {
     "tiled_mma": "tiled_mma", "atom.universal_fma": "fma", "sm80.mma": "mma", "sm90.mma": "mma", "sm100.mma": "mma",
     "sm100.mma_bs": "mma",
 }  # fmt: skip
-"""What objects are called."""
+"""The names of objects in Python."""
 FROM_TENSORS = ("tmem_load", "tmem_store", "s2t_copy")
 """Copies whose tiling is this library's own, and is made of the tensor that they copy."""
 
@@ -234,12 +234,12 @@ def kind(t: Any) -> str:
 
 
 def is_mma(t: Any) -> bool:
-    """Whether a type is of a matrix instruction, tiled or not."""
+    """Say whether a type is a matrix instruction's, tiled or not."""
     return kind(t) == "tiled_mma" or kind(t) in _MMAS
 
 
 def is_object(t: Any) -> bool:
-    """Whether a type says an atom or a tiled object whole."""
+    """Say whether a type holds a whole atom or tiled object."""
     return is_mma(t) or kind(t) in _COPIES or kind(t) == "tiled_copy" and kind(t.data[0]) not in FROM_TENSORS
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What several operations of a printed module mean together: a tensor taken apart and made again is that tensor."""
+"""Recognise several operations of a printed module that mean one thing: a tensor taken apart and made again is that
+tensor."""
 
 from __future__ import annotations
 
@@ -146,7 +147,7 @@ class Patterns:
     # ------------------------------------------------------------------ threads
 
     def is_warp_index(self, op: Operation) -> bool:
-        """Whether a division is of a thread's place in its block by 32."""
+        """Say whether a division is of a thread's index in its block by 32."""
         if self._constant(op.operands[1]) != 32:
             return False
         return self._sum(op.operands[0]) == sorted(
@@ -154,7 +155,7 @@ class Patterns:
         )
 
     def is_elected(self, op: Operation) -> bool:
-        """Whether a branch is one lane's, and commits alone: this library's `commit` chooses the lane itself."""
+        """Say whether a branch is one lane's and only commits: this library's `commit` chooses the lane itself."""
         if not isinstance(op, scf.IfOp) or self.made_by(op.cond, "nvvm.elect.sync") is None or op.results:
             return False
         found = [
@@ -241,7 +242,7 @@ def layout_of(t: Any) -> Any:
 
 
 def rank_of(t: Any) -> int:
-    """How many modes a layout or a tensor has."""
+    """Return the number of modes of a layout or a tensor."""
     shape = layout_of(t).shape
     return len(shape) if isinstance(shape, tuple) else 1
 

@@ -30,7 +30,7 @@ _MAKE = ("cute.get_iter", "cute.make_view", "cute.slice", "cute.group_modes", "c
          "cute.zipped_divide", "cute.tiled_divide", "cute.local_tile", "cute.tiled.copy.retile", "cute.add_offset",
          "cute.filter_zeros", "cute.coalesce", "cute.select", "cute.composition", "cute.recast_iter",
          "cute.tiled.copy.partition_S", "cute.tiled.copy.partition_D")  # fmt: skip
-"""What gives the same registers again."""
+"""Operations that give the same registers again."""
 
 
 @dataclass
@@ -77,7 +77,7 @@ def _changes_width(op: Operation) -> bool:
 
 
 class _Uses:
-    """What reads the values of a function. root: which value one is."""
+    """The operations that read the values of a function. root: gives the value that a value is the same as."""
 
     def __init__(self, function: Operation, root: Root) -> None:
         self.root = root
@@ -101,7 +101,7 @@ class _Uses:
         return values
 
     def takes(self, op: Operation, places: Sequence[int], values: set[SSAValue]) -> bool:
-        """Whether an operation has some values at places."""
+        """Say whether an operation has some of the values at the given places."""
         return any(self.root(op.operands[i]) in values for i in places if i < len(op.operands))
 
 

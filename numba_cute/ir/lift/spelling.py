@@ -18,7 +18,7 @@ from ..dialect.ratios import Ratio
 
 
 class NoSuch(CuteError):
-    """Why this library has no object of a type, or no such value."""
+    """An error: this library has no object of a type, or no such value."""
 
 
 _ELEMENTS: dict[str, DType] = {
@@ -61,7 +61,7 @@ def sequence(items: Any) -> str:
 
 
 def _compact(shape: Any, stride: Any) -> bool:
-    """Whether make_layout gives a shape these strides by itself."""
+    """Say whether make_layout gives a shape these strides by default."""
     step = 1
     for s, d in zip(flatten_to_tuple(shape), flatten_to_tuple(stride)):
         if type(d) is not int or type(s) is not int or d != step:
@@ -106,7 +106,7 @@ def static_text(kind: str, value: Any) -> str:
 
 
 def has_basis(value: Any) -> bool:
-    """Whether a layout gives coordinates."""
+    """Say whether a layout gives coordinates."""
     if isinstance(value, (ComposedLayout, RawComposed)):
         return has_basis(value.outer)
     return isinstance(value, (Layout, RawLayout)) and any(
@@ -115,7 +115,7 @@ def has_basis(value: Any) -> bool:
 
 
 def is_dynamic(leaf: Any) -> bool:
-    """Whether a leaf is known only at run time."""
+    """Say whether a leaf is known only at run time."""
     return isinstance(leaf, Dynamic) or isinstance(leaf, ScaledBasis) and isinstance(leaf.value, Dynamic)
 
 

@@ -30,7 +30,7 @@ def _type(value: SSAValue) -> Any:
 
 @lifts("cute.get_iter")
 def get_iter(w: Lifter, op: Any) -> None:
-    """Where a tensor begins."""
+    """Write the iterator of a tensor."""
     source = w.expr(op.operands[0])
     text = Expr(f"{source.at(95)}.iterator")
     w.bind(op.results[0], text, tree=objects_name(op.results[0].type) == "cute.arith_tuple_iter")
@@ -43,7 +43,7 @@ def objects_name(t: Any) -> str:
 
 @lifts("cute.get_layout")
 def get_layout(w: Lifter, op: Any) -> None:
-    """How a tensor lies."""
+    """Write the layout of a tensor."""
     w.bind(op.results[0], Expr(f"{w.expr(op.operands[0]).at(95)}.layout"))
 
 
@@ -203,7 +203,7 @@ def store_vec(w: Lifter, op: Any) -> None:
 
 @lifts("cute.print", "cute.print_view")
 def printing(w: Lifter, op: Any) -> None:
-    """What is printed."""
+    """Write a print."""
     if op.name == "cute.print_view":
         w.line(f"cute.print_tensor({w.expr(op.operands[0])})")
         return
@@ -283,7 +283,7 @@ def partition_shape(w: Lifter, op: Any) -> None:
 
 @lifts("cute.mma.make_fragment")
 def make_fragment(w: Lifter, op: Any) -> None:
-    """What a matrix instruction takes: registers, descriptors, or tensor memory."""
+    """Write a matrix instruction's fragment: registers, descriptors, or tensor memory."""
     mma, tensor = op.operands
     part = attributes(op)["part"]
     moves = objects_name(op.results[0].type) != "cute.memref" or _type(op.results[0]).data[1] != "rmem"
@@ -327,7 +327,7 @@ def make_exec_tma(w: Lifter, op: Any) -> None:
 
 @lifts("cute_nvgpu.atom.tma_partition")
 def tma_partition(w: Lifter, op: Any) -> None:
-    """What TMA copies of a tensor in shared memory, and of one of coordinates."""
+    """Write the parts that TMA copies, of a tensor in shared memory and of one of coordinates."""
     names = [w.local(hint) for hint in ("tma_smem", "tma_gmem")]
     args = ", ".join(str(w.expr(v)) for v in op.operands)
     w.line(f"{', '.join(names)} = cute.nvgpu.cpasync.tma_partition({args})")
@@ -418,8 +418,8 @@ def _more_than_one(atom: Any, t: Any) -> bool:
 
 
 def _waits(w: Lifter, op: Any, way: str) -> bool:
-    """Whether the module says a wait behind a copy, or another copy of the kind comes first: where it says none, the
-    CuTe DSL's own compiler waits."""
+    """Say whether the module waits after a copy, or another copy of its kind comes first: if it does not wait, the CuTe
+    DSL's own compiler does."""
     at = op.next_op
     while at is not None:
         if at in w.flow.needed:

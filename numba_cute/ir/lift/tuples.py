@@ -229,7 +229,7 @@ def _mode(op: Any) -> str:
 
 @lifts("cute.size", "cute.cosize")
 def size(w: Lifter, op: Any) -> None:
-    """How many elements there are, or how many places."""
+    """Write the number of elements, or the codomain's size."""
     give(w, op, f"cute.{op.name[5:]}({w.expr(op.operands[0])}{_mode(op)})")
 
 
@@ -310,7 +310,7 @@ def make_tile(w: Lifter, op: Any) -> None:
 
 @lifts("cute.static")
 def static(w: Lifter, op: Any) -> None:
-    """What a type says whole is written where it is used."""
+    """Bind a value that its type holds whole; it is written where it is used."""
     w.get(op.results[0])
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which values all lanes of a warp have alike, and which operations all of them come to."""
+"""Find the values that are equal in all lanes of a warp, and the operations that all lanes come to."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a value of a module is in Python: an expression, a tuple of them, an object with fields."""
+"""A module's values in Python: an expression, a tuple of them, an object with fields."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from .spelling import sequence
 
 ATOM, POWER, UNARY, TIMES, PLUS, SHIFT, BIT, COMPARE, NOT, AND, OR, CHOICE = range(100, 40, -5)
-"""How tightly an expression holds together; BIT stands for `&`, `^` and `|` alike, which are never mixed bare."""
+"""The precedence of expressions; BIT stands for `&`, `^` and `|` alike, which are never mixed bare."""
 
 
 class Expr(str):

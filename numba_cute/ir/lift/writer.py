@@ -31,14 +31,14 @@ from .values import Expr, Object, Tree, names_in, rebuilt
 
 Rule = Callable[["Lifter", Any], None]
 RULES: dict[str, Rule] = {}
-"""What writes each operation, by its name."""
+"""The rules that write operations, by name."""
 REFUSED: dict[str, str] = {}
 """Operations that no kernel of this library can have, by their names, with the reason."""
 R = TypeVar("R", bound=Rule)
 TUPLES = ("int_tuple", "shape", "stride", "coord")
 LAYOUTS = ("layout", "composed_layout")
 WIDEST = 72
-"""How long an expression may be that is written where it is used."""
+"""The longest expression that is written where it is used."""
 
 
 def lifts(*names: str) -> Callable[[R], R]:
@@ -226,7 +226,7 @@ class Lifter(Writer):
         return dtype_text(dtype)
 
     def is_vector(self, value: SSAValue) -> bool:
-        """Whether a value is a vector."""
+        """Say whether a value is a vector."""
         return isinstance(value.type, VectorType)
 
     def element(self, name: str) -> str:
@@ -262,14 +262,14 @@ class Lifter(Writer):
         return uses <= 1 and self._used_here(value)
 
     def _used_here(self, value: SSAValue) -> bool:
-        """Whether what reads a value stands in the block that makes it."""
+        """Say whether the operations that read a value stand in the block that makes it."""
         block = value.owner if isinstance(value.owner, Block) else value.owner.parent
         if isinstance(value.owner, Operation):
             block = self.flow.place(value.owner)
         return all(self.flow.place(u) is block for u in self.flow.reading(value))
 
     def _read_next(self, value: SSAValue) -> bool:
-        """Whether the operation behind the one that makes a value is all that reads it, in a condition or a store."""
+        """Say whether the next operation alone reads a value, in a condition or a store."""
         op = value.owner
         after = op.next_op if isinstance(op, Operation) else None
         while after is not None and after not in self.flow.needed:
@@ -404,7 +404,7 @@ class Lifter(Writer):
 
 
 def _narrow(found: Literal) -> bool:
-    """Whether a constant needs its type written: floats do."""
+    """Say whether a constant needs its type written: floats do."""
     return found.dtype.is_float
 
 

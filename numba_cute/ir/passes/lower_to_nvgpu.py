@@ -98,7 +98,7 @@ class _Steps(Maker):
 
 
 def _example(value: Any) -> Any:
-    """What a value is, as traced code sees it, its leaves without values."""
+    """Return a value as traced code sees it, with leaves that hold no values."""
     return inference.example_of(described(value))
 
 

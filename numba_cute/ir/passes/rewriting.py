@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the passes change operations with."""
+"""Helpers with which the passes change operations."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class Making:
 
     @property
     def result(self) -> Description | None:
-        """What the call gives."""
+        """Return the description of the call's result."""
         return None if self.call.result is None else description_of(self.call.result.type)
 
     def positional(self, count: int) -> list[Any]:
@@ -203,7 +203,7 @@ def _flat(pattern: Any) -> Iterator[Any]:
 
 
 def _reads_as(op: Any, result: Attribute) -> bool:
-    """Whether an operation whose text does not say what it gives is read as one that gives this."""
+    """Say whether an operation whose text leaves out its result's type is read back with this one."""
     types = [a.type for a in op.args]
     if isinstance(op, CuteOperation):
         if op.DEFINITION.form != "operands":

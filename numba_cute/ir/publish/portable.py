@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of a module a tool can read that knows only the reference's dialects, and those of MLIR."""
+"""Find the parts of a module that a tool can read that knows only the reference's dialects and those of MLIR."""
 
 from __future__ import annotations
 

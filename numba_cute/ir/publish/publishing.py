@@ -205,7 +205,7 @@ def _layout_of(d: Any) -> Any:
 
 
 def _allocates(d: Any) -> bool:
-    """Whether `make_rmem_tensor` of this layout and element type gives such a tensor."""
+    """Say whether `make_rmem_tensor` of this layout and element type gives such a tensor."""
     dtype = d.fields[0].fields[0]
     return bool(inference.infer(cute.make_rmem_tensor, (_layout_of(d), dtype), {}) == d)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which function of the API says the same as an operation of the published dialect, or one that the CuTe DSL prints.
+"""The functions of the API that do the same as operations of the published dialect, or those that the CuTe DSL prints.
 
 A rule has the operation's name, its function, and the function's parameters that are operands, in their order, each
 with the kind of type that it is written as: "value" as it is, "domain" too, or a tuple as an int_tuple; "tiler" as a

@@ -64,7 +64,7 @@ _OF_BOOLS: dict[Any, str] = {
     arith.AddiOp: "^", arith.SubiOp: "^", arith.MuliOp: "&", arith.AndIOp: "&", arith.OrIOp: "|", arith.XOrIOp: "^",
     arith.MinUIOp: "&", arith.MaxUIOp: "|", arith.MinSIOp: "|", arith.MaxSIOp: "&",
 }  # fmt: skip
-"""Of one bit, which is -1 where it is signed."""
+"""Operators on one bit, which is -1 if it is signed."""
 
 
 def _natural(w: Writer, dtype: DType, *operands: SSAValue) -> DType | None:

@@ -118,7 +118,7 @@ def set_attribute(w: Writer, op: SetAttr) -> None:
 
 
 def _index(w: Writer, op: Inferred, pattern: Any) -> str:
-    """What stands in brackets: slices as Python writes them there."""
+    """Return the text between brackets: slices as Python writes them there."""
     if isinstance(pattern, tuple) and pattern:
         items = [_index(w, op, p) if isinstance(p, slice) else _pattern(w, op, p) for p in pattern]
         return f"{', '.join(items)}{',' if len(items) == 1 else ''}"

@@ -16,7 +16,7 @@ from .writer import Writer, writes
 
 
 def _yielded(block: Block) -> Sequence[SSAValue]:
-    """What the terminator of a block gives."""
+    """Return the values that the terminator of a block gives."""
     last = block.last_op
     return last.operands if isinstance(last, scf.YieldOp) else ()
 

@@ -51,7 +51,7 @@ def _as(x: Any, like: Any) -> Any:
 
 
 def _signs(a: Any, b: Any) -> tuple[Any, Any, Any, Any]:
-    """Whether each of two signed integers is negative, and their magnitudes."""
+    """Return whether each of two signed integers is negative, and their magnitudes."""
     zero = _as(0, a)
     return (
         ssa.elementwise("<", a, zero), ssa.elementwise("<", b, zero),

@@ -24,7 +24,7 @@ from .numbers import number_of
 
 Handler = Callable[["Writer", Any], None]
 HANDLERS: dict[type[Operation], Handler] = {}
-"""What writes each operation."""
+"""The functions that write operations, by class."""
 H = TypeVar("H", bound=Handler)
 
 

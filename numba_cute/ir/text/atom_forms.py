@@ -156,7 +156,7 @@ def _tma_head(usual: type) -> Any:
 
 
 SWIZZLES = ("none", "32B", "64B", "128B")
-"""How a tensor map may swizzle what lies in shared memory."""
+"""Swizzles of a tensor map for its data in shared memory."""
 
 
 def _tma_implied(usual: type) -> Any:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What descriptions of objects are made of: their fields by name, what these are where nothing is said of them, and
-the forms in which the types of some classes are written."""
+"""Parts of the descriptions of objects: their fields by name, the defaults of fields that the text leaves out, and the
+forms in which the types of some classes are written."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Word:
 
 @dataclass(frozen=True)
 class Listed:
-    """What stands between square brackets: [64,64,16]."""
+    """Numbers between square brackets: [64,64,16]."""
 
     things: tuple[Thing, ...]
 
@@ -42,12 +42,12 @@ class Quoted:
 
 
 Thing: TypeAlias = Any
-"""What a type says without a name: a Description, a Word, a Listed, or a Quoted one."""
+"""An unnamed part of a type: a Description, a Word, a Listed, or a Quoted one."""
 
 
 @dataclass(frozen=True)
 class Form:
-    """How objects of a class are written: first some things without names, then by name the fields that these do not
+    """The text form of the objects of a class: first some unnamed parts, then by name the fields that these do not
     imply.
 
     cls: the class. name: the type's, with its dialect. head: gives the first things for an object's fields; None if

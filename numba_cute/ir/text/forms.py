@@ -164,7 +164,7 @@ def _published_pointer(things: list[Thing]) -> Fields:
 
 
 def exactly(cls: type, head: Any, implied: Any) -> Any:
-    """Whether what a published type says is all that is known of an object."""
+    """Make a test of whether a published type says all that is known of an object."""
 
     def takes(fields: Fields) -> bool:
         things = head(fields)
@@ -192,7 +192,7 @@ def _is_layout(thing: Thing) -> bool:
 
 
 def _layout_of(things: list[Thing], what: str) -> tuple[list[Thing], Description]:
-    """What stands before a layout, and the layout, which stands last."""
+    """Return the parts before a layout, and the layout, which comes last."""
     last = things[-1] if things else None
     lay = last.description if isinstance(last, Quoted) else last
     if lay is None or not _is_layout(lay):

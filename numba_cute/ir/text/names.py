@@ -31,8 +31,8 @@ _MISSING = object()
 
 @dataclass(frozen=True)
 class Lacking:
-    """What stands for a symbol that nobody gave an object for. symbol: it. said: what the text says of it, as it is
-    printed. type: the name of the type that says it; None of a constant."""
+    """A placeholder for a symbol that was given no object. symbol: it. said: the text's description of it, as printed.
+    type: the name of its type in the text; None for a constant."""
 
     symbol: str
     said: str
@@ -61,7 +61,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 class Names:
-    """What the symbols of a text mean: those of the library and of Numba by their tables, those of the user as given.
+    """The meanings of a text's symbols: the library's and Numba's by their tables, the user's as given.
 
     given: objects by symbol, {"module:qualname": object}, whose attributes' symbols go on from there; or modules, of
     which what they define themselves is meant. None: nothing.
@@ -102,7 +102,7 @@ class Names:
         return Symbol(text, None if is_of_numba(text) else found)
 
     def _given(self, symbol: str, module: str, path: str) -> Any:
-        """What the caller gave; `_MISSING` if it is nothing."""
+        """Return the object that the caller gave; `_MISSING` if there is none."""
         parts = path.split(".")
         for count in range(len(parts), 0, -1):
             start = f"{module}:{'.'.join(parts[:count])}"
@@ -127,7 +127,7 @@ def _module_name(module: Any) -> str:
 
 
 def _reached(found: Any, path: str) -> Any:
-    """What a path of names reaches from an object; `_MISSING` if there is nothing."""
+    """Return the object that a path of names reaches from another; `_MISSING` if there is none."""
     for part in path.split(".") if path else ():
         members = vars(found) if isinstance(found, ModuleType) else None
         if part.startswith("__") or (part not in members if members is not None else not hasattr(found, part)):
@@ -137,7 +137,8 @@ def _reached(found: Any, path: str) -> Any:
 
 
 def _of_library(symbol: str, module: str, path: str) -> Any:
-    """What kernels have of the library by this symbol: nothing that does more than to tell or to make values."""
+    """Return the library's object of this symbol that kernels may use: it can do no more than describe or make
+    values."""
     at = sys.modules.get(module)
     if at is None:
         raise CuteError(f'@"{symbol}": there is no module {module}, or it is not loaded')
@@ -255,7 +256,7 @@ def _keep(symbol: str, obj: Any) -> str:
 
 
 def _loaded(symbol: str) -> Any:
-    """What stands under a symbol in the modules that are loaded; `_MISSING` if nothing does."""
+    """Return the object of a symbol in the modules that are loaded; `_MISSING` if there is none."""
     module, path = _split(symbol)
     at = sys.modules.get(module)
     return _MISSING if at is None else _reached(at, path)

@@ -45,7 +45,7 @@ from .scanner import Scanner, nested, quoted
 from .writer import item, thing_text
 
 Aliases: TypeAlias = Callable[[str], Description | None]
-"""What a name after `!` stands for in a module's text; None if it stands for nothing."""
+"""Give the type behind a name after `!` in a module's text; None if it has none."""
 
 KINDS = ("int_tuple", "coord", "shape", "stride", "layout", "tile", "composed_layout", "swizzle")
 """The published types of values, whose notation stands in quotes."""
@@ -66,7 +66,7 @@ class Noted:
 _BITS = re.compile(r"\d+ +b\b")
 _EMPTY = ("numba_cute.nvgpu.tensor_map",)
 BUILTIN: dict[str, Callable[[Reader, int], Description]] = {}
-"""What reads the types that are no class's, by their names; plain_types.py fills it."""
+"""The functions that read the types that belong to no class, by name; plain_types.py fills it."""
 
 
 class Reader(Scanner):
@@ -145,7 +145,7 @@ class Reader(Scanner):
         return self._named(start)
 
     def _until(self, end: str, read: Callable[[], Any]) -> list[Any]:
-        """What stands between commas up to `end`."""
+        """Read a list, separated by commas, up to `end`."""
         found: list[Any] = []
         while not self.take(end):
             if found:
@@ -262,7 +262,7 @@ class Reader(Scanner):
     # -------------------------------------------------------------- types
 
     def _typed(self, start: int) -> Description:
-        """What stands after a `!`: an element type, an alias, or a type with what it says."""
+        """Read a type after a `!`: an element type, an alias, or a type with its body."""
         name = self.word()
         if name is None:
             self.expected("the name of a type after '!'")
@@ -300,7 +300,7 @@ class Reader(Scanner):
         return self._instance(name, cls, form, start)
 
     def _end(self) -> int:
-        """Where what a type says ends."""
+        """Return the end of a type's body."""
         return body_end(self.text, self.position)
 
     def _own_name(self, name: str, start: int) -> str:

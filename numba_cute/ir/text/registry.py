@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which class is which type of this library's dialect, `numba_cute`; and the names of element types and of members.
+"""The classes behind the types of this library's dialect, `numba_cute`; and the names of element types and of members.
 
 A class of the library is known by the part of it that it belongs to, as its operations are: `numba_cute.layout`,
 `numba_cute.pipeline.PipelineTmaAsync`, `numba_cute.nvgpu.warpgroup.MmaF16BF16Op`. The user's own classes are
@@ -143,7 +143,7 @@ def element_name(dtype: DType) -> str:
 
 
 _FOR_OTHERS = f"{OWN}.compat."
-"""Where names stand that files of the CuTe DSL ask for: no part of the IR, whether they are loaded or not."""
+"""The package of names that files of the CuTe DSL ask for: no part of the IR, whether they are loaded or not."""
 
 
 @functools.cache

@@ -11,7 +11,7 @@ from .fields import is_number
 
 
 def _made_of(*leaves: Callable[[Description], bool]) -> Callable[[Description], bool]:
-    """Whether a description is such a leaf, or a tuple of them to any depth."""
+    """Make a test of whether a description is such a leaf, or a tuple of them to any depth."""
 
     def takes(d: Description) -> bool:
         return all(map(takes, d.items)) if isinstance(d, Group) else any(leaf(d) for leaf in leaves)

@@ -88,7 +88,7 @@ def parts(d: Description, things: tuple[Thing, ...] | None = None) -> tuple[str,
 
 @functools.lru_cache(maxsize=8192)
 def _written(d: Description, things: tuple[Thing, ...] | None) -> tuple[str, list[tuple[str, Any]]]:
-    """What stands between < and >, and the user's objects that it names."""
+    """Return the text between < and >, and the user's objects that it names."""
     with collected() as met:
         inner = _said(d, things) if isinstance(d, (Object, Struct)) else _inner(d)
     return inner, list(met.items())
@@ -128,7 +128,7 @@ _KINDS: dict[type, tuple[str, ...]] = {
 
 
 def _is_value(d: Description) -> bool:
-    """Whether a description is of what the published notation has words for."""
+    """Say whether the published notation can write a description."""
     if isinstance(d, Group):
         return all(map(_is_value, d.items))
     return is_bare(d) or is_number(d) or d == Constant(None)
@@ -169,7 +169,7 @@ _NAMES: dict[type, str] = {
 
 
 def _inner(d: Description) -> str:
-    """What stands between < and > in the type of what is no object."""
+    """Return the text between < and > in the type of a value that is not an object."""
     if isinstance(d, (RegisterFile, Elements)):
         return f"{registry.element_name(d.dtype)}, {d.count}"
     if isinstance(d, TensorMap):
@@ -259,7 +259,7 @@ def is_profile(d: Description) -> bool:
 
 
 def _said(d: Object | Struct, things: tuple[Thing, ...] | None) -> str:
-    """What stands between < and > in the type of an object."""
+    """Return the text between < and > in the type of an object."""
     form, fields = form_of(d), fields_by_name(d)
     said: list[str] = []
     if registry.mnemonic_of(d.cls) in (registry.OBJECT, registry.STRUCT):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How often the banks of shared memory are read or written for the lanes of a warp."""
+"""Count the reads and writes of shared memory's banks for the lanes of a warp."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the elements of a matrix operand lie in shared memory: the canonical layouts of the PTX ISA.
+"""Canonical layouts of the PTX ISA: the places of a matrix operand's elements in shared memory.
 
 See "Shared Memory Matrix Layout" and "Strides" under wgmma. Memory is seen as chunks of 16 bytes: T elements along
 the major dimension. The swizzle permutes chunks by their address: within a period of 8 * swizzle bytes, address bits

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which thread holds which element: the fragments of the MMA and copy instructions, as data.
+"""The fragments of the MMA and copy instructions, as data: the elements that each thread holds.
 
 A thread-value layout maps (thread, value) to an element of the tile, as the column-major index m + n * M.
 """

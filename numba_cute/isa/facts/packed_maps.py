@@ -19,7 +19,7 @@ CHUNK = 16
 
 @dataclass(frozen=True)
 class PackedForm:
-    """How elements below a byte go to shared memory.
+    """A form in which elements smaller than a byte go to shared memory.
 
     name: the PTX ISA's. driver: the CUDA driver's, after CU_TENSOR_MAP_DATA_TYPE_. loads, stores: the swizzles with
     which a map can do each. columns: what dims[0] and the innermost coordinate are multiples of; box: boxes' innermost

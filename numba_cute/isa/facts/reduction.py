@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the reductions of bulk and tensor copies compute (PTX ISA, "cp.reduce.async.bulk")."""
+"""The reductions of bulk and tensor copies (PTX ISA, "cp.reduce.async.bulk")."""
 
 from __future__ import annotations
 

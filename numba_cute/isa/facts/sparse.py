@@ -30,8 +30,8 @@ def chunk(width: int) -> int:
 
 @cache
 def places(rows: int, k: int, width: int, selector: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Which thread holds the metadata of each chunk, and from which bit on: both (rows, k / chunk), rows 16 for each
-    warp. PTX ISA, the metadata figures of mma.sp and wgmma.mma_async.sp ("Tk: [m..n]").
+    """Return the thread that holds the metadata of each chunk, and its first bit: both (rows, k / chunk), rows 16 for
+    each warp. PTX ISA, the metadata figures of mma.sp and wgmma.mma_async.sp ("Tk: [m..n]").
 
     Of each four lanes 1, 2 or 4 give their words, from `selector` times that many on."""
     chunks = k // chunk(width)

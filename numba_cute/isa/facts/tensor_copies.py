@@ -27,7 +27,7 @@ class Landing:
 
 @dataclass(frozen=True)
 class CopyShape:
-    """What one tcgen05.cp copies.
+    """The shape of one tcgen05.cp.
 
     name: as PTX spells it. rows: of the source. row_bytes: of each, 32-bit columns of its lanes. multicast: to which
     warps it copies the same, as PTX spells it, or None. landings: where the rows lie, from the address's lane on.
@@ -91,8 +91,8 @@ def source_rows(shape: CopyShape, width: int) -> Layout:
 
 
 PACKED = {"b6x16_p32": (6, 0), "b4x16_p64": (4, 2)}
-"""Of each source format whose elements are below a byte: their bits, and where these begin in the byte of the copy. In
-shared memory 16 elements lie side by side at the beginning of 16 bytes, whose rest is padding."""
+"""The source formats whose elements are smaller than a byte: their bits, and where these begin in the byte of the copy.
+In shared memory 16 elements lie side by side at the beginning of 16 bytes, whose rest is padding."""
 
 
 def spread(chunks: NDArray[np.uint8], source: str) -> NDArray[np.uint8]:

@@ -9,7 +9,7 @@ from .bits import Record, bits
 from .canonical import SWIZZLE_128B_BASE32B
 
 RELATIVE, ABSOLUTE = 0, 1
-"""What the `leading` of a `Tcgen05Descriptor` is: an offset, or (sm_103a, 48 bytes of K) an address."""
+"""The kinds of `leading` of a `Tcgen05Descriptor`: an offset, or (sm_103a, 48 bytes of K) an address."""
 
 
 @dataclass(frozen=True)

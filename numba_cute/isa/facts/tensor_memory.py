@@ -16,7 +16,7 @@ from ...seam.ground.records import dataclass
 
 LANES, COLUMNS, WARP_LANES = 128, 512, 32
 LANE = 1 << 16
-"""How far apart the words of neighbouring lanes are."""
+"""The distance between the words of neighbouring lanes."""
 REPETITIONS = (1, 2, 4, 8, 16, 32, 64, 128)
 
 

@@ -100,8 +100,8 @@ _FACTORS = {"ue8m0": dtypes.Float8E8M0FNU, "ue4m3": dtypes.Float8E4M3FN}
 
 
 def factor_columns(rows: int, per_k: int, first: int, stride: int) -> int:
-    """How many columns the factors of `rows` rows (columns) of A (B) take: `per_k` each, from byte `first` of a word
-    on; the words of one row are `stride` columns apart."""
+    """Return the number of columns that the factors of `rows` rows (columns) of A (B) take: `per_k` each, from byte
+    `first` of a word on; the words of one row are `stride` columns apart."""
     return -(-rows // QUARTER) + (first + per_k - 1) // 4 * stride
 
 
@@ -136,13 +136,13 @@ SPREAD = (16, 32)
 
 
 def metadata_columns(width: int) -> int:
-    """How many columns the metadata of one multiply takes, of elements of `width` bits."""
+    """Return the number of columns that the metadata of one multiply takes, for elements of `width` bits."""
     return 1 if width in SPREAD else 2
 
 
 def metadata(lanes: Any, k: int, width: int) -> tuple[Any, Any, Any]:
-    """Where the metadata of rows that lie in these lanes lies: the lane, the column and from which bit on, of each
-    chunk (rows, chunks). width: of an element, as the metadata has it: 32, 16, 8 or (pairs) 4.
+    """Return the place of the metadata of the rows in these lanes: the lane, the column and the first bit of each chunk
+    (rows, chunks). width: of an element, as the metadata has it: 32, 16, 8 or (pairs) 4.
 
     Of 16- and 32-bit elements 16 lanes hold 16 rows: lane r % 8, of the second half of K 8 further, has row r in its
     low half, row r + 8 in its high half. Of others each lane has its row's, the first along K lowest."""

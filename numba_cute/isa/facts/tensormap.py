@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a tensor map says, as a record: the operands of cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col (CUDA driver
-API, "Tensor Map Object Management"), checked by their rules."""
+"""A tensor map as a record: the operands of cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col (CUDA driver API,
+"Tensor Map Object Management"), checked by their rules."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SWIZZLE_SPAN = {
 }  # fmt: skip
 """Bytes over which each swizzle permutes 16-byte chunks (with an ATOM, larger pieces: sm_100)."""
 _WIDE_SWIZZLES = ("64B", "128B", "128B_ATOM_32B", "128B_ATOM_64B")
-"""Of im2col along W (PTX ISA, "im2col::w and im2col::w::128 modes")."""
+"""The swizzles of im2col along W (PTX ISA, "im2col::w and im2col::w::128 modes")."""
 INTERLEAVES = {"none": 0, "16B": 16, "32B": 32}
 L2_PROMOTIONS = ("none", "64B", "128B", "256B")
 OOB_FILLS = ("zero", "nan")
@@ -29,9 +29,9 @@ ELEMENT_TYPES = ("u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f64", "
 _FLOATS = ("f16", "bf16", "f32", "tf32", "f64")
 _STORED_AS = {"s8": "u8", "e4m3": "u8", "e5m2": "u8", "ue8m0": "u8", "pred": "u8", "s16": "u16"}
 COORDINATE_BITS = 128
-"""Of what the innermost coordinate of a tile is a multiple (1: of nothing). Anything else is an illegal instruction on
-an H200, in loads, prefetches, stores and reductions of every type, rank and swizzle (2026-11-21, 216 cases); Triton
-says the same (github.com/triton-lang/triton/pull/9112)."""
+"""The unit of a tile's innermost coordinate, in bits (1: no unit). Anything else is an illegal instruction on an H200,
+in loads, prefetches, stores and reductions of every type, rank and swizzle (2026-11-21, 216 cases); Triton says the
+same (github.com/triton-lang/triton/pull/9112)."""
 _CORNERS = {3: (-(1 << 15), (1 << 15) - 1), 4: (-(1 << 7), (1 << 7) - 1), 5: (-(1 << 4), (1 << 4) - 1)}
 # PTX ISA, table under "cp.reduce.async.bulk.tensor"
 TENSOR_REDUCTIONS: dict[str, tuple[str, ...]] = {
@@ -82,9 +82,9 @@ def check_reduction(op: str, dtype: DType) -> None:
 
 @dataclass(frozen=True)
 class Im2col:
-    """How an im2col map walks over images. lower, upper: the corners of the box of pixels at which the filter may
-    stand, innermost (W) first, as offsets from the first and from the last pixel. channels: elements of each pixel
-    that a copy takes. pixels: how many pixels it takes, row after row and image after image."""
+    """The walk of an im2col map over images. lower, upper: the corners of the box of pixels at which the filter may
+    stand, innermost (W) first, as offsets from the first and from the last pixel. channels: elements of each pixel that
+    a copy takes. pixels: the number of pixels it takes, row after row and image after image."""
 
     lower: tuple[int, ...]
     upper: tuple[int, ...]
@@ -94,7 +94,7 @@ class Im2col:
 
 @dataclass(frozen=True)
 class Im2colWide:
-    """How a map walks along W alone, with H and D fixed (sm_100). lower, upper: the first and the last place, as
+    """The walk of a map along W alone, with H and D fixed (sm_100). lower, upper: the first and the last place, as
     offsets from the first and from the last pixel of a row. channels: elements of each pixel that a copy takes. mode:
     "w", which takes `pixels` of them, row after row of consecutive images, or "w128", which takes 128."""
 
@@ -106,8 +106,8 @@ class Im2colWide:
 
     @property
     def parts(self) -> tuple[int, int]:
-        """How many parts a copy has, each followed by the halo that the instruction asks for, and the pixels of
-        each."""
+        """Return the number of a copy's parts, each followed by the halo that the instruction asks for, and the pixels
+        of each."""
         return (1, self.pixels) if self.mode == "w" else (4, 32)
 
     @property
@@ -404,8 +404,8 @@ class TensorMapRecord(Leaf):
 
 @dataclass(frozen=True)
 class RefusedTensorMap(Leaf):
-    """In place of a record: a tensor map that cannot be, and why. Layouts around it can be looked at; a kernel cannot
-    have it."""
+    """A placeholder for the record of a tensor map that cannot be made, with the reason. Layouts around it can be
+    looked at; a kernel cannot have it."""
 
     why: str
 

@@ -31,7 +31,7 @@ Bytes = NDArray[np.uint8]
 BYTES = 128
 _MAGIC = 0x50414D54
 _BEGUN = 0x4E414D54
-"""Of a map that a kernel makes of 128 zeros, field by field."""
+"""The magic word of a map that a kernel makes of 128 zeros, field by field."""
 _ONCE = ("global_address", "rank", "elemtype", "interleave_layout", "swizzle_mode", "fill_mode")
 """The fields that a map has one of; others it has for each dimension."""
 _FORMAT = np.dtype(
@@ -51,7 +51,7 @@ _DTYPES: tuple[DType, ...] = (*dtypes.WHOLE, *dtypes.NARROW)
 _OF_ELEMENT = {element_type(d): d for d in reversed(dtypes.WHOLE) if d.ptx in ELEMENT_TYPES}
 _OF_ELEMENT |= {element_type(d, unpacked): d for d in reversed(dtypes.NARROW) for unpacked in (False, True)}
 _WIDE = {2: "w", 3: "w128"}
-"""What is im2col, but for 1, the box in all directions."""
+"""The im2col modes, except 1, the box in all directions."""
 assert [f.name for f in fields(Im2col)] == ["lower", "upper", "channels", "pixels"]
 
 

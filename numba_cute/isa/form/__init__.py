@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a row of the instruction table is, and what its body may ask of the machine."""
+"""The rows of the instruction table, and the machine that their bodies run on."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the bodies of several families check alike."""
+"""Checks that the bodies of several families share."""
 
 from __future__ import annotations
 

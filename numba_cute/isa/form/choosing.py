@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which case of a row a caller means by the static parameters that it names.
+"""Choose the case of a row that a caller means by the static parameters that it names.
 
 What is left out has the default that the row states, or the one value that goes with the others; anything else is
 refused: no case is taken because it comes first. A parameter that nothing asks for (neither the text nor an operand,

@@ -30,9 +30,9 @@ ISSUERS = (THREAD, WARP, WARPGROUP, CTA, CLUSTER)
 GENERIC, ASYNC = "generic", "async"
 MBARRIER, BULK_GROUP, WGMMA_GROUP, CP_ASYNC_GROUP = "mbarrier", "bulk_group", "wgmma_group", "cp_async_group"
 TCGEN05_GROUP = "tcgen05_group"
-"""What a thread's tcgen05.commit collects for an mbarrier."""
+"""The work of a thread that its tcgen05.commit collects for an mbarrier."""
 TCGEN05_LOADS, TCGEN05_STORES = "tcgen05_loads", "tcgen05_stores"
-"""What a warp's tcgen05.wait::ld and ::st wait for."""
+"""The work of a warp that tcgen05.wait::ld and ::st wait for."""
 EACH, SAME, ARRAY, WARPS = "each", "same", "array", "warps"
 LANES = (EACH, SAME, ARRAY, WARPS)
 COMPLETIONS = (
@@ -44,7 +44,7 @@ SCOPES = (None, "cta", "cluster", "gpu", "sys")
 
 
 class Order(NamedTuple):
-    """How an instruction orders memory accesses (PTX ISA, "Memory Consistency Model"): `sem` for the threads of
+    """The order of an instruction's memory accesses (PTX ISA, "Memory Consistency Model"): `sem` for the threads of
     `scope`; None, None if it is weak or accesses nothing."""
 
     sem: str | None
@@ -103,7 +103,7 @@ class Instr:
         return " bra " in self.ptx
 
     def __getattr__(self, name: str) -> Any:
-        """What is not read yet."""
+        """Read the row when a field of it is first asked for."""
         if name not in Instr.__annotations__:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         with _READING:
@@ -254,7 +254,7 @@ class Instr:
         return found[1]
 
     def order(self, case: dict[str, Any]) -> Order:
-        """How it orders memory in this case."""
+        """Return its effect on the order of memory in this case."""
         return Order(case.get("sem", self.sem), case.get("scope", self.scope))
 
     def needs(self, case: dict[str, Any], given: Container[str] = ()) -> tuple[str, ...]:
@@ -312,7 +312,7 @@ class Instr:
 
 
 def _allowing(o: Operand, cases: Cases) -> Iterator[bool]:
-    """Whether a case can have the operand, for the cases that differ in that."""
+    """Say whether a case can have the operand, for each of the cases that differ in that."""
     if o.where is None and not isinstance(o.count, str):
         yield o.allowed({})
         return

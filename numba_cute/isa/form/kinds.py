@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an operand of an instruction is: its register (`Kind`), what it means (`Role`), and when it is there.
+"""Operands of instructions: their register (`Kind`), their meaning (`Role`), and the cases that have them.
 
 A body's parameter is annotated with a kind (`u32`, `mbar`, …), a vector of one (`u32[4]`, `f32["regs"]`), or one of
 these through `out`, `inout`, `optional`, `only`, `same`, or `choice` where a static parameter says which kind it is.
@@ -16,7 +16,7 @@ from ...seam.ground.records import dataclass
 
 
 class Role(Enum):
-    """What an operand means to the instruction."""
+    """The role of an operand in an instruction."""
 
     VALUE = "a value that results are made of"
     ADDRESS = "the address of memory that is accessed"
@@ -40,9 +40,9 @@ class Role(Enum):
 
 
 MEMORY = frozenset({Role.ADDRESS, Role.BARRIER, Role.TENSOR_MAP})
-"""What points to memory."""
+"""Roles that point to memory."""
 CONTROL = frozenset({Role.ACCUMULATE, Role.METADATA, Role.SELECTOR, Role.LANES, Role.PREDICATE})
-"""What says what is done, and is no part of the result."""
+"""Roles that control the operation, and are no part of the result."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class Operand:
         return replace(self, role=role)
 
     def size(self, case: dict[str, Any]) -> int:
-        """How many registers it takes."""
+        """Return the number of registers that it takes."""
         if self.count is None:
             return 1
         return int(case[self.count] if isinstance(self.count, str) else self.count)
@@ -106,7 +106,7 @@ class Operand:
         return self if self.by is None else replace(self, kind=dict(self.kinds)[case[self.by]], by=None, kinds=())
 
     def allowed(self, case: dict[str, Any]) -> bool:
-        """Whether an instruction of this case can have it."""
+        """Say whether an instruction of this case can have it."""
         return self.size(case) > 0 and (self.where is None or case[self.where[0]] in self.where[1])
 
 
@@ -125,7 +125,7 @@ def inout(of: Kind | Operand) -> Operand:
 
 
 def accumulator(of: Kind | Operand) -> Operand:
-    """What a multiply adds to: `inout`."""
+    """Make the accumulator of a multiply: `inout`."""
     return inout(annotation(of).means(Role.ACCUMULATOR))
 
 

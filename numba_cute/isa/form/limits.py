@@ -15,7 +15,7 @@ _ALIGNED = 1024
 """The alignment of dynamic shared memory, in bytes: static memory, which comes first, is padded to it."""
 _PARTITIONS, _WARP, _WARPGROUP = 4, 32, 128
 _STEP, _SMEM_UNIT = 8, 128
-"""In which the registers of a thread, and the bytes of a CTA's shared memory, are given out."""
+"""The units in which the registers of a thread, and the bytes of a CTA's shared memory, are given out."""
 _FEWEST = 24
 """The fewest registers of a thread that setmaxnreg asks for."""
 
@@ -193,7 +193,7 @@ def check_cooperative(target: Target, grid: Any, block: Any, smem: int = 0, regi
 
 
 _GRID_GROUP = "cudaCGGetIntrinsicHandle"
-"""What the PTX of a kernel calls that asks for the group of its grid, whose launches are cooperative."""
+"""The function that a kernel's PTX calls if it asks for the group of its grid, whose launches are cooperative."""
 
 
 def check_made(made: Any, grid: Any, block: Any, smem: int = 0, cooperative: bool = False) -> None:

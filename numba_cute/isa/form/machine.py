@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the body of an instruction may ask of the machine that runs it. The simulator implements it.
+"""The machine that the body of an instruction runs on. The simulator implements it.
 
 A body runs once for each issue by the row's issuer: for a thread alone (or for several that issue the same, as
 `Instr.lanes` allows), or once for all the lanes of a warp, warpgroup, CTA. Scalar operands of a thread are Python ints
@@ -38,7 +38,7 @@ class Barrier(Protocol):
     def expect_tx(self, tx: int) -> None: ...
     def complete_tx(self, tx: int) -> None: ...
     def phase_done(self, parity: int) -> bool:
-        """Whether the phase of this parity has completed (the current phase has the other parity)."""
+        """Say whether the phase of this parity has completed (the current phase has the other parity)."""
 
 
 class TensorMap(Protocol):
@@ -49,7 +49,7 @@ class TensorMap(Protocol):
     box: tuple[int, ...]
     box_bytes: int
     shared_bytes: int
-    """What the box takes in shared memory: `box_bytes`, or more where a swizzle pads its rows."""
+    """The bytes of the box in shared memory: `box_bytes`, or more if a swizzle pads its rows."""
 
     def gather(
         self, at: tuple[int, ...], offsets: tuple[int, ...] | None = None, line: int = 0, wide: str | None = None
@@ -59,7 +59,8 @@ class TensorMap(Protocol):
         "w" or "w128", the halo and the shift of one along W."""
 
     def wide_bytes(self, halo: int) -> tuple[int, int]:
-        """What a copy of a map along W with such a halo delivers, and what it takes in shared memory."""
+        """Return the bytes that a copy of a map along W with such a halo delivers, and those that it takes in shared
+        memory."""
 
     def prefetch(self, at: tuple[int, ...], offsets: tuple[int, ...] | None, wide: str | None) -> None:
         """Report what cannot be fetched."""
@@ -113,7 +114,7 @@ class TensorMemory(Protocol):
 
 class Machine(Protocol):
     lanes: int
-    """How many threads issue together."""
+    """The number of threads that issue together."""
     elected: int
     """The lane that elect.sync names."""
     cta_rank: int

@@ -105,13 +105,13 @@ def brev(m: Machine, value: _OF_WIDTH, result: out(_OF_WIDTH), *, width: int) ->
 
 @instr("clz.b{width} $result, $value;", target="sm_70", pure=True, ref=f"{_INT}-clz", over=_WIDTHS)
 def clz(m: Machine, value: _OF_WIDTH, result: out(u32), *, width: int) -> int:
-    """How many bits above the highest one set (`width` of 0)."""
+    """The number of bits above the highest one set (`width` for 0)."""
     return width - int(value).bit_length()
 
 
 @instr("popc.b{width} $result, $value;", target="sm_70", pure=True, ref=f"{_INT}-popc", over=_WIDTHS)
 def popc(m: Machine, value: _OF_WIDTH, result: out(u32)) -> int:
-    """How many bits are set."""
+    """The number of bits that are set."""
     return bin(value).count("1")
 
 

@@ -55,9 +55,9 @@ def clc_try_cancel(m: Machine, addr: smem, bar: mbar, *, multicast: bool) -> Non
     ref=f"{_REF}-query-cancel",
 )
 def clc_query(m: Machine, addr: smem, x: out(u32), y: out(u32), z: out(u32), valid: out(pred)) -> Any:
-    """Whether the response at `addr` took over a cluster, and the (x, y, z) of its first CTA in the grid, or zeros.
-    Any thread, after waiting for the response's barrier. Generic proxy: before the next response is written there,
-    a proxy fence must follow."""
+    """Read whether the response at `addr` took over a cluster, and the (x, y, z) of its first CTA in the grid, or
+    zeros. Any thread, after waiting for the response's barrier. Generic proxy: before the next response is written
+    there, a proxy fence must follow."""
     need_aligned("clusterlaunchcontrol.query_cancel: addr", addr, RESPONSE_BYTES)
     words = m.read(addr, RESPONSE_BYTES).view(np.uint32)
     return int(words[0]), int(words[1]), int(words[2]), int(words[3])

@@ -123,13 +123,14 @@ _TRY = "mbarrier.try_wait.parity<said:.{sem}.{scope}>.shared::cta.b64"
 @instr("mbarrier.test_wait.parity.shared::cta.b64 $done, [$bar], $parity;", target="sm_80", sem=ACQUIRE, scope="cta",
        **_WAIT)  # fmt: skip
 def mbarrier_test_wait_parity(m: Machine, bar: mbar, parity: phase_parity, done: out(pred)) -> int:
-    """Whether the phase of `parity` (0 or 1) has completed. Any thread; never waits; acquires at CTA scope if so."""
+    """Test whether the phase of `parity` (0 or 1) has completed. Any thread; never waits; acquires at CTA scope if
+    so."""
     return _poll(m, bar, parity, "mbarrier.test_wait")
 
 
 @instr(_TRY + " $done, [$bar], $parity;", target="sm_90", over=_WAITS, **_WAIT_LONG)
 def mbarrier_try_wait_parity(m: Machine, bar: mbar, parity: phase_parity, done: out(pred)) -> int:
-    """Whether the phase of `parity` has completed, after waiting for it for a time that the hardware limits. Any
+    """Test whether the phase of `parity` has completed, after waiting for it for a time that the hardware limits. Any
     thread; acquires at `scope` if so ("cluster": for memory that peers wrote with the generic proxy before they
     arrived). Call it again until it has: `mbarrier_wait_parity` does."""
     return _poll(m, bar, parity, "mbarrier.try_wait")

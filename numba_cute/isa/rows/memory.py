@@ -39,7 +39,7 @@ def sizes() -> Iterator[dict[str, Any]]:
 
 
 def hints(prefetches: tuple[int, ...] = ()) -> Iterator[dict[str, Any]]:
-    """What an access to global memory may say of the caches, whatever its order; first nothing."""
+    """List the cache hints of an access to global memory in any order; first none."""
     for e in (None, *_EVICTIONS):
         yield from ({"cop": None, "evict": e, "prefetch": p} for p in (None, *prefetches))
 

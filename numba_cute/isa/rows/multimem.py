@@ -50,7 +50,7 @@ def _integers(sided: str, **more: Any) -> Iterator[dict[str, Any]]:
 
 
 def _sums() -> Iterator[dict[str, Any]]:
-    """Of floats, as loads combine them."""
+    """List the cases of floats, as loads combine them."""
     for type, precisions in _SUMS.items():
         for acc in precisions:
             yield from _sized(type, ACQUIRE, op="add", acc=acc)

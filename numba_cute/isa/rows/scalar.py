@@ -78,7 +78,7 @@ _24 = [{"part": p, "sign": s} for p in ("lo", "hi") for s in "us"]
 
 @instr("mul24.{part}.{sign}32 $result, $a, $b;", target="sm_70", pure=True, ref=f"{_INT}-mul24", over=_24)
 def mul24(m: Machine, a: u32, b: u32, result: out(u32), *, part: str, sign: str) -> int:
-    """Of the 48-bit product of the low 24 bits, bits 0 to 31 (part "lo") or 16 to 47 ("hi")."""
+    """Bits 0 to 31 (part "lo") or 16 to 47 ("hi") of the 48-bit product of the low 24 bits."""
     return _part(a, b, part, sign)
 
 

@@ -20,7 +20,7 @@ _SHFL = "data-movement-and-conversion-instructions-shfl-sync"
 _MASK = "<membermask:$membermask|0xffffffff>"
 _MEMBERS = optional(same(lane_mask))
 _UNDEFINED = 0xA5A5A5A5
-"""What the simulator gives for the value of a lane that is not in the mask."""
+"""The simulator's value for a lane that is not in the mask."""
 
 
 def _named(m: Machine, membermask: Any) -> Any:
@@ -154,7 +154,7 @@ def vote_ballot(m: Machine, flag: pred, membermask: _MEMBERS, lanes: out(u32)) -
     ref=f"{_REF}-vote-sync",
 )
 def vote_all(m: Machine, flag: pred, membermask: _MEMBERS, result: out(pred)) -> Any:
-    """Whether every lane of `membermask` passed a true `flag`. Those lanes."""
+    """True if every lane of `membermask` passed a true `flag`. Those lanes."""
     return _to_lanes(m, _by_warps(m, membermask, flag).astype(bool).all(1).astype(np.uint32))
 
 
@@ -166,7 +166,7 @@ def vote_all(m: Machine, flag: pred, membermask: _MEMBERS, result: out(pred)) ->
     ref=f"{_REF}-vote-sync",
 )
 def vote_any(m: Machine, flag: pred, membermask: _MEMBERS, result: out(pred)) -> Any:
-    """Whether any lane of `membermask` passed a true `flag`. Those lanes."""
+    """True if any lane of `membermask` passed a true `flag`. Those lanes."""
     return _to_lanes(m, _by_warps(m, membermask, flag).astype(bool).any(1).astype(np.uint32))
 
 
@@ -178,7 +178,7 @@ def vote_any(m: Machine, flag: pred, membermask: _MEMBERS, result: out(pred)) ->
     ref=f"{_REF}-vote-sync",
 )
 def vote_uni(m: Machine, flag: pred, membermask: _MEMBERS, result: out(pred)) -> Any:
-    """Whether all lanes of `membermask` passed the same `flag`. Those lanes."""
+    """True if all lanes of `membermask` passed the same `flag`. Those lanes."""
     flags = _by_warps(m, membermask, flag).astype(bool)
     return _to_lanes(m, (flags == flags[:, :1]).all(1).astype(np.uint32))
 

@@ -97,12 +97,12 @@ _BESIDE = by(
     ("shape", "num", "pack"),
     {(s.name, n, p): n << p for s in SHAPES.values() if s.halves > 1 for n in REPETITIONS for p in (False, True)},
 )
-"""Where the second half of a shape lies unless `split` says so: next to the first."""
+"""The place of a shape's second half unless `split` gives another: next to the first."""
 
 
 @cache
 def _held(shape: str, num: int, packed: bool) -> NDArray[np.int64]:
-    """Which elements of the block, lane by lane, each thread holds in its registers: shape (32, elements)."""
+    """Return the elements of the block, lane by lane, that each thread holds in its registers: shape (32, elements)."""
     return elements(thread_values(SHAPES[shape], num, 16 if packed else 32))
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tcgen05.mma can multiply: the cases of its rows (PTX ISA, "Matrix Shape", "Transpose and Negate operations",
-"Valid combinations of scale_vectorsize with types and MMA-Kind", and the qualifiers of each instruction's syntax)."""
+"""The cases of the rows of tcgen05.mma (PTX ISA, "Matrix Shape", "Transpose and Negate operations", "Valid combinations
+of scale_vectorsize with types and MMA-Kind", and the qualifiers of each instruction's syntax)."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ TYPES: dict[str, dict[int, dtypes.DType]] = {
 RESULTS = {0: "f16", 1: "f32", 2: "s32"}
 """The results' types by their code, as PTX names them."""
 K_OF = {"f16": 16, "tf32": 8, "f8f6f4": 32, "i8": 32, "mxf8f6f4": 32, "mxf4": 64, "mxf4nvf4": 64}
-"""How many elements along K one dense multiply of a kind takes; a sparse one takes twice as many."""
+"""The number of elements along K of one dense multiply, by kind; a sparse one takes twice as many."""
 A_OPERATIONS = (None, "fill", "use", "lastuse", "discard")
-"""What is done with the collector buffer of A."""
+"""Operations on the collector buffer of A."""
 B_OPERATIONS = (None, *(f"b{i}::{what}" for i in range(4) for what in A_OPERATIONS[1:]))
-"""What is done with which collector buffer of B (.ws)."""
+"""Operations on the collector buffers of B (.ws), with the buffer."""
 ALL_BUT_I8 = FEATURES["tcgen05"]
 _I8, _MX4_SPARSE = "sm_100a|sm_110a", "sm_100a|sm_103a|sm_107a|sm_110a"
 

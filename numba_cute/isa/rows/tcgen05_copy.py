@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # mypy: disable-error-code="valid-type"
-"""What the matrix unit of Blackwell does to tensor memory besides multiplying (PTX ISA, "tcgen05.cp", "tcgen05.shift").
+"""Copies and shifts of Blackwell's matrix unit in tensor memory (PTX ISA, "tcgen05.cp", "tcgen05.shift").
 
 One thread issues copies and shifts; `tcgen05_commit` lets an mbarrier track them with its multiplies. Without a wait a
 copy or shift runs ahead of a later multiply, a multiply ahead of a later shift, what a multiply reads ahead of a later

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tcgen05.mma means, in all its forms: the common body of its rows."""
+"""The common body of the rows of tcgen05.mma, in all its forms."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ class Issue:
 
     @property
     def packed(self) -> bool:
-        """Whether elements of less than a byte lie without gaps."""
+        """Say whether elements smaller than a byte lie without gaps."""
         return self.case["kind"] in ("mxf4", "mxf4nvf4")
 
     @cached_property
     def parts(self) -> list[Part]:
-        """Where D lies, part by part (PTX ISA, "Data Path Layout Organization")."""
+        """Return the places of D, part by part (PTX ISA, "Data Path Layout Organization")."""
         m, n, ctas, lane = self.case["m"], self.case["n"], self.ctas, self.d >> 16
         half = (not self.stationary and len(ctas) == 1 and m == 64) or (
             len(ctas) == 2 and m == 128 and self.case["sparse"]
@@ -91,7 +91,7 @@ class Issue:
 
     @property
     def stored(self) -> int:
-        """How many elements along K are stored of A."""
+        """Return the number of elements along K that are stored of A."""
         return self.k // 2 if self.case["sparse"] else self.k
 
     def type_of(self, operand: str) -> dtypes.DType:
@@ -99,7 +99,7 @@ class Issue:
 
     @cached_property
     def a_columns(self) -> int:
-        """How many columns of tensor memory A takes."""
+        """Return the number of columns of tensor memory that A takes."""
         bits: int = operands.container(self.type_of("a"), self.packed)
         return self.stored * bits // 32
 
@@ -183,7 +183,7 @@ def _dense(i: Issue, p: Part, rows: Any) -> Any:
 
 @dataclass(frozen=True)
 class _Factors:
-    """Where the scale factors of an operand lie: see `facts.tensor_operands.factors`."""
+    """The places of an operand's scale factors: see `facts.tensor_operands.factors`."""
 
     name: str
     column: int
@@ -199,7 +199,8 @@ class _Factors:
 
 
 def _factors(i: Issue) -> tuple[_Factors, _Factors]:
-    """Of A and of B. Where a pair has 128 rows, lanes 64 and up have those of the second half of B."""
+    """Return the factors of A and of B. Where a pair has 128 rows, lanes 64 and up have those of the second half of
+    B."""
     found, per_k = [], i.stored // i.case["block"]
     legal = {1: (0, 1, 2, 3), 2: (0, 2), 3: (0, 1, 2, 3), 4: (0,), 6: (0, 2)}[per_k]
     paired = len(i.ctas) == 2 and i.case["m"] == 128
@@ -255,12 +256,12 @@ def _from_words(words: Any, d_type: str) -> Any:
 
 
 def _scaled_down(values: Any, scale_d: int | None) -> Any:
-    """What is accumulated, times 2 ** -scale_d."""
+    """Return the accumulated values, times 2 ** -scale_d."""
     return values if not scale_d else values * 2.0**-scale_d
 
 
 def _kept(i: Issue, p: Part) -> Any:
-    """Of each lane of a part whether it keeps what it holds: (rows, 1)."""
+    """Say for each lane of a part whether it keeps what it holds: (rows, 1)."""
     at = 128 * i.ctas.index(p.cta) + p.lane + np.arange(p.rows)
     return (np.asarray(i.disable).astype(np.uint32)[at // 32] >> (at % 32).astype(np.uint32) & 1).astype(bool)[:, None]
 

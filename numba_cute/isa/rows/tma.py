@@ -59,7 +59,7 @@ def _coordinates(at: Sequence[int]) -> tuple[int, ...]:
 
 
 def _line(address: int) -> int:
-    """Which of the eight lines of 128 bytes, after which all swizzles repeat, an address is in."""
+    """Return the number of an address's line among eight lines of 128 bytes, after which all swizzles repeat."""
     return address // 128 % 8
 
 

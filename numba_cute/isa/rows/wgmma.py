@@ -30,7 +30,7 @@ _REF = "asynchronous-warpgroup-level-matrix-instructions-wgmma"
 _ACC, _ACC_F16, _ACC_S32 = accumulator(f32["regs"]), accumulator(u32["regs"]), accumulator(s32["regs"])
 _A_WORDS, _DESC, _USE_ACC = u32[4], same(descriptor), same(accumulate)
 _Matrix = Callable[[], Any]
-"""What gives an operand as float32 (int32 for integers) when the instruction is done: shape (mn, k)."""
+"""A function that gives an operand as float32 (int32 for integers) when the instruction is done: shape (mn, k)."""
 
 
 @instr("wgmma.fence.sync.aligned;", target=FEATURES["wgmma"], issuer=WARPGROUP, ref=f"{_REF}-fence")
@@ -66,7 +66,7 @@ def wgmma_wait_group_after(m: Machine, after: u32, *, n: int) -> None:
 
 @dataclass(frozen=True)
 class _Form:
-    """What the static parameters choose: n, the operands' types, the accumulator's, the signs' product, and whether
+    """The choices of the static parameters: n, the operands' types, the accumulator's, the signs' product, and whether
     the sum is clamped (op "sat")."""
 
     n: int

@@ -137,7 +137,7 @@ def _nibbles(word: int) -> list[int]:
 
 
 ORDER = (0, 2, 1, 3, 4, 6, 5, 7)
-"""Which element each nibble of a shuffled word holds, lowest first."""
+"""The elements of a shuffled word's nibbles, lowest first."""
 _BYTE = "prmt.b32 u, t, 0, {selector:#x}; shl.b32 v, u, 12; or.b32 u, u, v;"  # its digits 16 bits apart
 _TO_BF16 = "lop3.b32 u, u, 0x000f000f, 0x43004300, 0xea; fma.rn.bf16x2 ${result}, u, one, less;"  # 128 + digit - 136
 _START = (

@@ -45,7 +45,7 @@ LOG2_E = math.log2(math.e)
 
 
 class Form(NamedTuple):
-    """What the kernel knows when it is compiled. queries: of a tile."""
+    """The static parameters of the kernel. queries: of a tile."""
 
     dtype: cute.DType
     head_dim: int

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands before and after attention's backward kernel: numbers of each query, and dQ rounded from its sums.
+"""Steps before and after attention's backward kernel: numbers of each query, and dQ rounded from its sums.
 
 Before: rowsum(dO * O), and the log of the row's sum of exponentials to the base of 2; the sums of dQ become 0.
 After: the sums of dQ, which lie as the threads of a kernel held them, are scaled, rounded and put in their places.

@@ -147,7 +147,7 @@ def multiply_by(tiled, from_registers, acc, held, a, b):
 
 @cuda.jit
 def stream(tma, coords, shared, width, cluster, rank, head, batch):
-    """Where this CTA's part of tiles goes to, and where they come from: (…, stage) and (…, tile)."""
+    """Return the destination and the source of this CTA's part of tiles: (…, stage) and (…, tile)."""
     tiles = cute.local_tile(coords[None, None, head, batch], (TILE, width), (None, 0))
     return cpasync.tma_partition(
         tma, rank, cute.make_layout(cluster), cute.group_modes(shared, 0, 2), cute.group_modes(tiles, 0, 2)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What attention's backward kernels share: their tiles in shared memory, a number of each query, and multiplies."""
+"""Parts that attention's backward kernels share: their tiles in shared memory, a number of each query, and
+multiplies."""
 
 import math
 
@@ -24,7 +25,7 @@ def turned(t):
 
 
 def statistics(sums, stage, place, queries):
-    """What this thread needs of a stage of one number a query: (2, 1, queries / 8), its columns of S^T."""
+    """Return this thread's part of a stage of one number a query: (2, 1, queries / 8), its columns of S^T."""
     held = cute.make_rmem_tensor((2, 1, queries // 8), cute.Float32)
     mine = cute.make_tensor(
         sums.iterator + cute.assume(stage * queries + 2 * place, divby=2),

@@ -54,7 +54,7 @@ BOTH, WRITTEN = 1, 2  # named barriers: of both warpgroups, and the first of tho
 
 
 class Form(NamedTuple):
-    """What the kernels know when they are compiled.
+    """The static parameters of the kernels.
 
     head_dim: of Q and K. value_dim: of V, O and dO. causal, left: whether a query's window of keys ends on the right,
     and on the left. score: what becomes of a score, or None. lengths: whether sequences have their own lengths.

@@ -65,7 +65,7 @@ def launches(
 
 @dataclass(eq=False)
 class Call:
-    """What was checked and decided once for tensors of some types, shapes and strides.
+    """A call that was checked and decided once for tensors of some types, shapes and strides.
 
     shape, lse_shape: of the results. options: with a number of splits. narrow: whether elements have 8 bits. family:
     the GPU's. target: its record, where its tensor cores are a warp's.
@@ -107,7 +107,7 @@ CALLS: dict[Any, Call] = {}
 
 
 def signature(t):
-    """What is decided by, of a tensor or None."""
+    """Return the facts of a tensor, or None, that a call is decided by."""
     return None if t is None else (t.dtype, t.shape, t.stride(), t.device, t.data_ptr() & 15)
 
 
@@ -270,7 +270,7 @@ def results(
 
 
 def planned(q, k, v, sink, cu_q, cu_k, used, pages, by_q, by_k, by_v, listed, aux, o, lse, how):
-    """What computes O and the logs of such tensors."""
+    """Plan the work that computes O and the logs of such tensors."""
     how = How(*how)
     call = decided((q, k, v, sink, cu_q, cu_k, used, pages, None, by_q, by_k, by_v, *listed[:2]), said_of(how))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the attention forward knows when it is compiled: its form, and by it, how tiles lie and are multiplied."""
+"""The form of the attention forward when it is compiled, and by it, how tiles lie and are multiplied."""
 
 import math
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ from . import softmax
 
 
 class Form(NamedTuple):
-    """What the kernel knows when it is compiled.
+    """The static parameters of the kernel.
 
     dtype: of Q, K, V and O; of e4m3, O is bfloat16, and V lies as `values` has it. d, dv: head dimensions of Q and
     K, and of V and O. group: query heads that share the keys and values of one. tile_m, tile_n: queries and keys of
@@ -61,14 +61,14 @@ class Form(NamedTuple):
 
     @property
     def registers(self):
-        """Of a thread of the producer's warpgroup, and of the others."""
+        """Return the registers of a thread of the producer's warpgroup, and of the others."""
         # who reads lists, or many pages, needs more
         of_two = ((24, 240), (40, 232), (56, 224))[(self.block is not None) + by_lanes(self)]
         return {1: (128, 240), 2: of_two, 3: (32, 160)}[self.groups]
 
     @property
     def narrow(self):
-        """Whether elements have 8 bits."""
+        """Say whether elements have 8 bits."""
         return self.dtype.width == 8
 
     @property
@@ -78,8 +78,8 @@ class Form(NamedTuple):
 
     @property
     def room(self):
-        """To which power of two P may grow before its maxima are raised, and what it is multiplied with from the start,
-        so that more of it is within e4m3's range."""
+        """Return the power of two to which P may grow before its maxima are raised, and the one that it is multiplied
+        with from the start, so that more of it is within e4m3's range."""
         return (2.0, 6.0) if self.narrow else (softmax.GROWN, 0.0)
 
     @property

@@ -48,7 +48,7 @@ def make_kernel(form):
 
     @cuda.jit
     def scales_of(by_q, by_k, b, kv_head, scale, scale_log2):
-        """What scores are multiplied with before the caller's function has them, and after."""
+        """Return the factors of scores, before the caller's function has them and after."""
         if cute.const_expr(by_q is None and by_k is None):
             return scale, scale_log2
         by = cute.Float32(1)

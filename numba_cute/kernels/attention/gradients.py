@@ -337,7 +337,7 @@ def target_of(q: Any) -> Any:
 
 
 def planned(*given: Any) -> Any:
-    """What computes the gradients of such tensors, as of `run`."""
+    """Plan the work that computes the gradients of such tensors, as `run` is given them."""
     *tensors, said = given
     how, target = How(*said), target_of(given[1])
     if target is not None and entry.family_of(target) == entry.TENSOR_MEMORY:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which keys a query sees, and what becomes of the others' scores.
+"""Find the keys that a query sees, and mask the others' scores.
 
 A query at `q` sees the keys from q + shift - left to q + shift + right, and none beyond the last. `shift` aligns the
 last query with the last key: keys - queries.
@@ -16,7 +16,7 @@ from numba_cute.nvgpu import CopyUniversalOp
 
 @cuda.jit
 def before(limit):
-    """How many of a thread's columns, two of each 8, lie before the column `limit`."""
+    """Count a thread's columns, two of each 8, that lie before the column `limit`."""
     limit = cute.Int32(limit)
     return cute.Int32((limit >> 3) * 2 + min(cute.Int32(limit & 7), cute.Int32(2)))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How rows of an accumulator leave: from registers to global memory; shared memory is free for the next tile."""
+"""Store rows of an accumulator: from registers to global memory; shared memory is free for the next tile."""
 
 from numba import cuda
 

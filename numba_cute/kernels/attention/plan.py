@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the attention forward is launched: its tiles, its arguments and its grid."""
+"""Plan a launch of the attention forward: its tiles, its arguments and its grid."""
 
 import functools
 import math
@@ -20,7 +20,7 @@ from .split import THREADS, make_join, splits_of
 
 
 class Options(NamedTuple):
-    """What is not a tensor.
+    """The arguments that are not tensors.
 
     scale: what Q K^T is multiplied with. left, right: how many keys before and after its own a query sees, None for
     all; the last query's own key is the last key. score: `score(s, batch, head, query, key, *aux)`, what becomes of a
@@ -50,7 +50,7 @@ class Options(NamedTuple):
 
 
 class Lengths(NamedTuple):
-    """Where sequences begin and end, each an array of int32 or None.
+    """The bounds of sequences, each an array of int32 or None.
 
     cu_q, cu_k: the first row of each sequence in Q and O, and in K and V, and the number of all rows. used: how many
     keys each sequence has. pages: (batch, pages of a sequence), the number of each page in K and V.
@@ -106,8 +106,8 @@ def tile_of(form, few=False):
 
 
 def pack_of(queries, group, tile_m):
-    """How many heads of a group lie side by side in a tile: all, up to a power of two, if that fills tiles much better,
-    or 1."""
+    """Return the number of heads of a group that lie side by side in a tile: all, up to a power of two, if that fills
+    tiles much better, or 1."""
     pack = 1 << (group - 1).bit_length()
     if group == 1 or pack > 64:
         return 1
@@ -117,8 +117,8 @@ def pack_of(queries, group, tile_m):
 
 
 def stages_of(form):
-    """How many blocks of keys, and of values, lie in shared memory where few queries read many, or elements have 8
-    bits: as many as fit, so that more of them are on their way."""
+    """Return the number of blocks of keys, and of values, that lie in shared memory if few queries read many, or
+    elements have 8 bits: as many as fit, so that more of them are on their way."""
     most = MOST_STAGES[form.dtype.width]
     return max(n for n in range(2, most + 1) if n == 2 or smem_of(form._replace(stages=n)) <= SMEM)
 
@@ -175,7 +175,7 @@ def packed(tensor, group):
 
 
 def bounded(options, lengths):
-    """Whether lists of blocks may name some that there are not, or that no window sees."""
+    """Say whether lists of blocks may name some that do not exist, or that no window sees."""
     ends = options.left is not None or options.right is not None or any(x is not None for x in lengths)
     return options.block is not None and ends
 
@@ -254,20 +254,20 @@ def sizes(q, k, options, lengths):
 
 
 def heads_of(q, form):
-    """How many heads of tiles there are: query heads, or where they lie side by side, groups of them."""
+    """Return the number of heads of tiles: query heads, or, if they lie side by side, groups of them."""
     return q.shape[-2] // (form.group if form.pack > 1 else 1)
 
 
 def best_splits(q, k, v, options, lengths, sms):
-    """How many CTAs share a tile's keys, of what is known without reading lengths: 1 where tiles are enough for `sms`
-    SMs, or are no small ones and for more than half of them."""
+    """Return the number of CTAs that share a tile's keys, by what is known without reading lengths: 1 if there are
+    tiles enough for `sms` SMs, or if they are large and enough for more than half of them."""
     _, queries, _ = sizes(q, k, options, lengths)
     form = form_of(q, k, v, queries, lengths, options._replace(cluster=1))
     return splits_for(form, q, k, options, lengths, sms)
 
 
 def splits_for(form, q, k, options, lengths, sms):
-    """How many CTAs share a tile's keys, as of `best_splits`, where the kernel has this form."""
+    """Return the number of CTAs that share a tile's keys, as `best_splits` does, for a kernel of this form."""
     batch, queries, keys = sizes(q, k, options, lengths)
     tiles = math.ceil(queries * form.pack / form.tile_m) * heads_of(q, form) * batch
     if form.tile_m > 64 and 2 * tiles > sms:
@@ -279,7 +279,7 @@ def splits_for(form, q, k, options, lengths, sms):
 
 
 def room(q, v, splits):
-    """How many Float32 the parts of O, and the logs of their sums, take."""
+    """Return the number of Float32 that the parts of O, and the logs of their sums, take."""
     return math.prod(q.shape[:-1]) * (v.shape[-1] + 1) * splits
 
 

@@ -26,7 +26,7 @@ AHEAD = 8  # parts whose O a thread has on its way
 
 
 def splits_of(tiles, blocks, sms, ragged, entry="flash_attention"):
-    """How many CTAs share a tile's keys: what a model of the time finds best.
+    """Return the number of CTAs that share a tile's keys: the best by a model of the time.
 
     tiles: of all queries. blocks: of keys that a tile has at most. sms: of the GPU. ragged: whether some have fewer, by
     lengths that only the GPU knows: then small parts, which are drawn when a CTA is done, end about together. entry:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What attention's backward kernel on Blackwell knows when it is compiled: its form, how tiles lie in shared memory and
-in tensor memory, and how they are multiplied."""
+"""The form of attention's backward kernel on Blackwell when it is compiled, how tiles lie in shared memory and in
+tensor memory, and how they are multiplied."""
 
 from typing import Any, NamedTuple
 
@@ -55,7 +55,8 @@ class Form(NamedTuple):
 
     @property
     def registers(self) -> tuple[int, int, int]:
-        """Of a thread that loads or multiplies, of one that adds up dQ, and of one that computes."""
+        """Return the registers of a thread that loads or multiplies, of one that adds up dQ, and of one that
+        computes."""
         return {2: (64, 104, 168), 4: (64, 160, 144)}[self.taken]
 
     @property

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the warps of attention's backward kernel on Blackwell share, and the roles of those that move its tiles: who
-loads them, who adds up dQ in memory, and who stores dK and dV."""
+"""Parts that the warps of attention's backward kernel on Blackwell share, and the roles of those that move its tiles:
+who loads them, who adds up dQ in memory, and who stores dK and dV."""
 
 import functools
 from typing import Any, NamedTuple

@@ -15,7 +15,8 @@ from numba_cute import arch
 EACH = 5  # of the pairs of a row every so manieth goes through the polynomial: 3 of 16
 ROUNDING, BIAS, LEAST = 1.5 * 2.0**23, 127, -127.0
 POLYNOMIAL = 0.99992807, 0.69326098, 0.24261112, 0.05517168
-"""Of 2^f, from -0.5 to 0.5, by ascending powers: the greatest relative error is the least that there is."""
+"""The polynomial of 2^f, from -0.5 to 0.5, by ascending powers: the greatest relative error is the least that there
+is."""
 
 
 @cuda.jit

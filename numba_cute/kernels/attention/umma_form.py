@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the attention forward of Blackwell knows when it is compiled: its form, and by it, how tiles lie and are
-multiplied."""
+"""The form of Blackwell's attention forward when it is compiled, and by it, how tiles lie and are multiplied."""
 
 import math
 from typing import Any, NamedTuple
@@ -67,7 +66,7 @@ class Form(NamedTuple):
 
     @property
     def registers(self) -> tuple[int, int, int]:
-        """Of a thread: of softmax, of correction, and of the others."""
+        """Return the registers of a thread: of softmax, of correction, and of the others."""
         return {1: (240, 168, 96), 2: (192, 72, 56)}[self.groups]
 
     @property

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all roles of Blackwell's attention are given, and how each finds its tiles."""
+"""The arguments of all roles of Blackwell's attention, and how each role finds its tiles."""
 
 import functools
 from typing import Any, NamedTuple

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What kernels of attention on Blackwell do with tensor memory: multiply into it, and take rows of sums from it and put
-them there as wgmma would have left them, so that softmax, masks and results are the same functions as on Hopper.
+"""Use tensor memory in attention on Blackwell: multiply into it, and take rows of sums from it and put them there as
+wgmma would have left them, so that softmax, masks and results are the same functions as on Hopper.
 
 A warp reaches 32 lanes, two blocks of 16 rows: of each a thread has two rows, its own and the eighth after, and two of
 every eight columns, as of a wgmma accumulator.

@@ -65,6 +65,6 @@ def make_turn(dv):
 
 
 def blocks(v):
-    """How many CTAs the keys of `v` take."""
+    """Return the number of CTAs that the keys of `v` take."""
     each = KEYS * (THREADS // (v.shape[-1] // 4))
     return -(-turned_shape(v)[-1] // each)

@@ -101,7 +101,7 @@ def make_heads(block, tile_m, tile_n, bounded):
 
     @cuda.jit
     def rounds_of(m, kv_head, group, b, begin, end, listed):
-        """How many tiles all heads of a group have."""
+        """Count the tiles of all heads of a group."""
         if cute.const_expr(block is None):
             return cute.Int32((end - begin) * group)
         rounds = cute.Int32(0)

@@ -82,7 +82,7 @@ def make_blocks(form, rows, always=True):
 
     @cuda.jit
     def whole_of(place, queries, keys, left, right):
-        """Of the blocks of keys those that so many rows, from `place` on, see whole: the first, and the one after the
+        """Return the blocks of keys that so many rows, from `place` on, see whole: the first, and the one after the
         last."""
         begin, end, shift = cute.Int32(0), cute.Int32(keys), cute.Int32(keys - queries)
         if cute.const_expr(has_right):

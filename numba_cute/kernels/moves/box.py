@@ -28,13 +28,13 @@ THREADS = 256
 
 @static
 class Box:
-    """What is static of a box. width: bytes of an element. places: elements that shared memory has room for. flight:
-    vectors of a thread that are on their way at once. whole_in, whole_out: whether all vectors of x's runs, and of y's,
-    lie in them. together: whether those of x stay together in shared memory. dense: whether all vectors between x's
-    first and last element may be read. even: whether the elements of a vector of y lie in shared memory at equal steps.
-    far: whether offsets in a box take 64 bits. slack: places before and after a run, for what comes with its vectors.
-    in_runs, out_runs: of which modes there are several runs in x, and in y; in_length, out_length: the mode that says
-    how long a run is. Modes are those of `grid`."""
+    """The static parameters of a box. width: bytes of an element. places: elements that shared memory has room for.
+    flight: vectors of a thread that are on their way at once. whole_in, whole_out: True if all vectors of x's runs, and
+    of y's, lie in them. together: True if those of x stay together in shared memory. dense: True if all vectors between
+    x's first and last element may be read. even: True if the elements of a vector of y lie in shared memory at equal
+    steps. far: True if offsets in a box take 64 bits. slack: places before and after a run, for what comes with its
+    vectors. in_runs, out_runs: the modes of which there are several runs in x, and in y; in_length, out_length: the
+    mode whose extent is the length of a run. Modes are those of `grid`."""
 
     width: int
     places: int

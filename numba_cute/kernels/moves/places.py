@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a permutation is once its layout is coalesced, and where what a thread moves lies in memory."""
+"""Reduce a permutation by coalescing its layout, and find where the data that a thread moves lies in memory."""
 
 from __future__ import annotations
 

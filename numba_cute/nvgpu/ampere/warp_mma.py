@@ -37,7 +37,7 @@ class WarpMma(RowMma):
 
     choices = (AB, A, B, ACC, SHAPE, SF, SATURATE, Choice("bit_op", ("op",)), SELECTOR)
     element_bits: ClassVar[int] = 0
-    """Of an element in a register, where that is not the type's width."""
+    """The width of an element in a register, if it is not the type's."""
 
     def _width(self) -> int:
         return self.element_bits or self.a_type.width

@@ -73,7 +73,8 @@ UNPACK = Choice("unpack", ("unpack",), {False: Unpack.NONE, True: Unpack.UNPACK_
 
 @remembered
 def _layouts(shape: tmem.Shape, num: int, width: int, load: bool) -> CopyTraits:
-    """Of one instruction: all its threads hold the whole block of tensor memory, and each its registers."""
+    """Return the layouts of one instruction: all its threads hold the whole block of tensor memory, and each its
+    registers."""
     there = make_layout((32, shape.elements(num, width)), stride=(0, 1))
     here = tmem.thread_values(shape, num, width)
     return CopyTraits(make_layout(32), *((there, here) if load else (here, there)), there)

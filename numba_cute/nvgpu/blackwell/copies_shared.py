@@ -41,7 +41,8 @@ _GROUP = Choice("cta_group", ("cta_group",), {group.value: group for group in Ct
 
 @remembered
 def _layouts(shape: CopyShape, width: int, ctas: int) -> CopyTraits:
-    """Of one instruction: each CTA's elements in the order of `landed`, the places of a row from the same source."""
+    """Return the layouts of one instruction: each CTA's elements in the order of `landed`, the places of a row from the
+    same source."""
     together, count, places = shape.groups
     each = shape.row_bytes * 8 // width
     whole = make_layout((ctas, shape.rows * each * places), stride=(0, 1))

@@ -61,9 +61,9 @@ class UnitMma(RowMma):
     choices: ClassVar[tuple[Choice, ...]] = (AB, A, B, ACC, GROUP, TILE, A_SRC, A_MAJOR, B_MAJOR)
     asynchronous = True
     saturates: ClassVar[bool] = False
-    """Whether results are clamped to their range."""
+    """True if results are clamped to their range."""
     packed: ClassVar[bool] = False
-    """Whether elements narrower than a byte lie without gaps."""
+    """True if elements narrower than a byte lie without gaps."""
     instruction_shape: Any
     cta_group: Any
     a_src: Any

@@ -157,7 +157,7 @@ _known: dict[int, tuple[ByRow, tuple[Instr, Case]]] = {}
 
 
 def form(op: ByRow) -> tuple[Instr, Case]:
-    """What an operation is: its row and case. Looked up by the object, for every thread of a simulation asks anew, and
+    """Return the row and case of an operation. Looked up by the object, for every thread of a simulation asks anew, and
     to hash an operation takes longer than all else that is asked of it."""
     held = _known.get(id(op))
     if held is None or held[0] is not op:

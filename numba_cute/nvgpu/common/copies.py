@@ -119,7 +119,7 @@ class _Directed(WidthCopy):
         raise CuteError(f"{type(self).__name__}: {name} {vars(self)[name]!r} {why}")
 
     def _order(self) -> Order:
-        """How the instruction orders memory."""
+        """Return the instruction's effect on the order of memory."""
         order, scope = self.memory_order, self.memory_scope
         sided = MemoryOrder.ACQUIRE if self.loads else MemoryOrder.RELEASE
         if order is MemoryOrder.WEAK or (order is MemoryOrder.CONSTANT and self._nc()):
@@ -135,7 +135,7 @@ class _Directed(WidthCopy):
         return False
 
     def _hint(self) -> dict[str, Any]:
-        """What it says of the caches; nothing where all are None."""
+        """Return its cache hints; no hint if all are None."""
         return dict(_NO_HINT)
 
     def _policy(self) -> dict[str, Any]:

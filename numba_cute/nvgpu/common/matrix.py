@@ -48,7 +48,7 @@ class RowMma(ByRow, MmaOp):
     bits: ClassVar[int] = 0
     shape_mnk: Any
     sparsity: ClassVar[int] = 1
-    """Of how many elements of A along K one is stored."""
+    """The number of elements of A along K of which one is stored."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()

@@ -70,7 +70,7 @@ class SmemDescriptor(Described):
 
 @dataclass(frozen=True)
 class DescriptorForm:
-    """What an instruction's descriptors are.
+    """The form of an instruction's descriptors.
 
     instruction: its name. record: the word's fields. swizzles: those that it knows, by (bits, base, shift), as the
     hardware names them. atom: the function that makes a layout which it reads.

@@ -54,8 +54,8 @@ class BulkCopy(CopyOp):
 
 
 def _as_wide(atom: CopyAtom, src: Tensor, dst: Tensor) -> tuple[CopyAtom, Tensor, Tensor]:
-    """Of an atom without a number of bits, one that copies what lies together in both tensors, and these as such
-    parts."""
+    """Return, for an atom without a number of bits, one that copies the elements that are contiguous in both tensors,
+    and the tensors as such parts."""
     if atom.num_bits:
         return atom, src, dst
     lays = [plain_layout(t, f"copy: {name}") for t, name in ((src, "src"), (dst, "dst"))]

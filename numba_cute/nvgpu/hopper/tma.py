@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a tile of shared memory becomes boxes of TMA: the tensor map, the atom and its coordinate tensor, on the host."""
+"""Turn a tile of shared memory into boxes of TMA: the tensor map, the atom and its coordinate tensor, on the host."""
 
 from __future__ import annotations
 
@@ -258,8 +258,8 @@ def in_shared(stored: DType, internal_type: DType | None, unpacked: bool, ratio:
 
 
 def internal_of(dtype: DType, stored: DType) -> tuple[bool, int]:
-    """Whether elements below a byte are unpacked into a byte each, and how many elements of gmem_tensor TMA takes as
-    one."""
+    """Return whether elements smaller than a byte are unpacked into a byte each, and the number of elements of
+    gmem_tensor that TMA takes as one."""
     if stored.width < 8:
         whole = dtype.width == 8 and not dtype.is_float
         need(

@@ -13,7 +13,7 @@ from ..common.checks import need
 
 _WHAT = "make_tiled_tma_atom"
 _MOST = 256
-"""Of a box along one dimension."""
+"""The largest extent of a box along one dimension."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def _is(x: Any, value: int) -> bool:
 
 
 def extent_and_stride(gmem: Layout, dim: Dim) -> tuple[int, int]:
-    """How many elements of gmem a dimension reaches over, and how far they are from one another."""
+    """Return the number of elements of gmem that a dimension reaches over, and their distance from one another."""
     entries = [(int(layout.basis_get(e, gmem.shape)), int(layout.basis_get(e, gmem.stride))) for e in dim.modes]
     if len(entries) == 1:
         return entries[0]
@@ -115,7 +115,7 @@ def coordinate_strides(gmem: Layout, dims: list[Dim], steps: list[int], first: i
 
 
 def orders(gmem: Layout, dims: list[Dim]) -> tuple[Any, ...]:
-    """Which flat modes of gmem the dimensions are: a number, or a tuple of several."""
+    """Return the flat modes of gmem that the dimensions are: a number, or a tuple of several."""
     flat = layout.flatten_to_tuple(layout.make_identity_layout(gmem.shape).stride)
     each = [tuple(flat.index(e) for e in dim.modes) for dim in dims]
     return tuple(modes[0] if len(modes) == 1 else modes for modes in each)

@@ -81,13 +81,13 @@ class TmaCopyOp(CopyOp):
     )
     im2col: ClassVar[bool] = False
     mode: ClassVar[str] = "tile"
-    """Of the instruction; im2col has others."""
+    """The mode of the instruction; im2col has others."""
     writes: ClassVar[bool] = False
     """True if it writes to the tensor."""
 
     @property
     def reduction(self) -> ReductionOp | None:
-        """How a store combines elements with what is there; None if it does not."""
+        """Return the reduction by which a store combines elements with those in memory; None if it does not."""
         return None
 
     def _to_ir(self) -> TmaCopyOp:

@@ -38,7 +38,7 @@ _MOST = 5
 
 @dataclass(frozen=True)
 class MapForm:
-    """What a tensor map says beside its tensor: known when a kernel is compiled.
+    """The form of a tensor map besides its tensor: known when a kernel is compiled.
 
     dtype: the type that TMA takes the elements for. unpacked: elements below a byte take a byte each in shared memory.
     dims: which modes of the tensor each dimension is made of. box: elements of a copy along each. swizzle: of shared

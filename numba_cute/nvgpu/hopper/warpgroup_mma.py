@@ -38,7 +38,7 @@ class WarpgroupMma(RowMma):
     fields: ClassVar[tuple[Field, ...]] = (Field.ACCUMULATE, Field.NEGATE_A, Field.NEGATE_B)
     asynchronous = True
     elements_in: ClassVar[int] = 1
-    """How many of the instruction's elements an element of a tensor holds."""
+    """The number of the instruction's elements in an element of a tensor."""
     instruction_shape: Any
     a_src: Any
     a_major_mode: Any

@@ -76,7 +76,7 @@ class Flow:
 
     @functools.cached_property
     def _dominators(self) -> dict[int, frozenset[int]]:
-        """Of each block those by which every way to it comes."""
+        """Find, for each block, the blocks through which every way to it goes."""
         found: dict[int, frozenset[int]] = {}
         todo = self._in_order()
         changed = True
@@ -107,7 +107,7 @@ class Flow:
 
     @functools.cached_property
     def before(self) -> dict[int, list[int]]:
-        """Of each block those that it may follow."""
+        """Find, for each block, the blocks that it may follow."""
         found: dict[int, list[int]] = {b: [] for b in self._code.follows}
         for b, following in self._code.follows.items():
             for f in following:
@@ -157,7 +157,8 @@ def _regions(follows: dict[int, tuple[int, ...]]) -> dict[int, int]:
 
 
 class Threads:
-    """Which threads come where, in a block of x alone: as many as the kernel is compiled for, or as a block may have.
+    """The threads that come to each place, in a block of x alone: as many as the kernel is compiled for, or as a block
+    may have.
 
     known: whether a block has no more threads than these."""
 
@@ -170,7 +171,7 @@ class Threads:
 
     @functools.cached_property
     def flat(self) -> bool:
-        """Whether the function asks for x of the thread alone."""
+        """Say whether the function asks for x of the thread alone."""
         asks = [s for s in self._code.steps if s.kind == "call" and s.name is index.thread_idx]
         tuples, other = {s.target for s in asks}, set()
         for s in self._code.steps:

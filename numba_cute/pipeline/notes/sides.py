@@ -56,8 +56,9 @@ def _call(e: Event) -> str:
 
 
 class _Side(NamedTuple):
-    """What completes a phase of one side's barriers. group: the argument that counts. wanted: arrivals. unit: threads
-    that arrive once together. events: that arrive. becomes: what a stage is then."""
+    """One side of a pipeline, which completes the phases of that side's barriers. group: the argument that counts.
+    wanted: arrivals. unit: threads that arrive once together. events: that arrive. becomes: the state of a stage
+    then."""
 
     group: str
     wanted: int

@@ -30,14 +30,14 @@ _OF_PIPELINE = {
     "producer_get_barrier": "barrier", "producer_tail": "tail", "consumer_wait": "wait", "consumer_try_wait": "try",
     "consumer_release": "release",
 }  # fmt: skip
-"""What its methods do, for the state that they are given."""
+"""The effects of a pipeline's methods on the state that they are given."""
 _OF_SIDE = {
     "acquire": "acquire", "acquire_and_advance": "acquire", "try_acquire": "try", "commit": "commit", "tail": "tail",
     "wait": "wait", "wait_and_advance": "wait", "try_wait": "try", "release": "release", "advance": "advance",
 }  # fmt: skip
-"""What methods of participants and of states do."""
+"""The effects of methods of participants and of states."""
 _BEGIN = {"make_producer": PipelineUserType.Producer, "make_consumer": PipelineUserType.Consumer}
-"""What makes a participant, in the order of `make_participants`."""
+"""Methods that make a participant, in the order of `make_participants`."""
 PRODUCES, CONSUMES = ("acquire", "commit", "barrier", "tail"), ("wait", "release")
 
 
@@ -61,8 +61,8 @@ class Pipe:
 
 @dataclass(eq=False)
 class Place:
-    """Where a side stands: a state or a participant. made, at: the step. begins: as what it was made. plain: all
-    that is done with it is seen, and it goes from stage to stage by `advance` alone. pipe: of a participant."""
+    """The stage at which a side stands: a state or a participant. made, at: the step. begins: as what it was made.
+    plain: True if all its uses are seen, and it goes from stage to stage by `advance` alone. pipe: of a participant."""
 
     made: int
     at: Spot

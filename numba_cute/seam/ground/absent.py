@@ -28,7 +28,7 @@ ABSENT = {
     "experimental.dot_sparse": "`dot` of an atom whose Field.METADATA is set",
     "experimental.CLCPipeline": "`pipeline.PipelineClcFetchAsync`",
 }
-"""Why a name of the CuTe DSL's lists is absent. One that has come to be is not looked up here."""
+"""The reasons why names of the CuTe DSL's lists are absent. One that exists by now is not looked up here."""
 
 _UNSHOWN = "no public kernel shows what it does"
 
@@ -72,7 +72,7 @@ EXAMPLES = {
     "torch.matrix": _TORCH,
     "nvgpu.warp.mma.MXF8F6F4_SUPPORTED_PAIRS": "`nvgpu.warp.MXF8F6F4_SUPPORTED_PAIRS`",
 }
-"""What the CuTe DSL's public examples use beside the names that are listed, and why it is absent."""
+"""The reasons why names are absent that the CuTe DSL's public examples use, besides the names that are listed."""
 
 _IF = "plain Python in the kernel: `if`, `for` and `while` are compiled"
 _PLAIN_CAST = "`cute.Float32(x)`, or the element type that is meant"

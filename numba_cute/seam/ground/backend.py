@@ -40,9 +40,9 @@ UNARY_MATH = (
     "tanh", "trunc",
 )  # fmt: skip
 DIRECTED = tuple(f"{op}.{mode}" for op in ("add", "sub", "mul", "div", "fma", "sqrt") for mode in ("rz", "rp", "rm"))
-"""Of Float32 and Float64, rounded towards zero, upwards or downwards."""
+"""Operations of Float32 and Float64, rounded towards zero, upwards or downwards."""
 MATH = ("div", "pow", "rem", "fma", "atan2", "copysign", *UNARY_MATH, *DIRECTED)
-"""Of floats. round: halves away from zero; roundeven: to even; rem: C's fmod."""
+"""Operations of floats. round: halves away from zero; roundeven: to even; rem: C's fmod."""
 ELEMENTWISE = COMPARISONS + LOGICAL + ARITHMETIC + INTEGER + MATH
 """The operations of `Backend.elementwise`: of integers and floats alike, of integers (INTEGER) or of floats (MATH)."""
 
@@ -224,8 +224,8 @@ class _Stack(threading.local):
 
 
 RUNNING = _Stack()
-"""What runs code of this thread: nothing, on the host. host_calls: how many calls of host functions (`cute.jit`) are
-under way. computes: what computes for these at once; None if it was not asked for yet."""
+"""The backends that run code of this thread: none, on the host. host_calls: the number of calls of host functions
+(`cute.jit`) under way. computes: the function that computes for these at once; None if it was not asked for yet."""
 _computing: list[Callable[[bool], Any]] = []
 
 

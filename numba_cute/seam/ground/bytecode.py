@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a function's bytecode holds, in the same words on every Python: an instruction that stands for two is two, and
-one that came to be for speed has the name of what it does."""
+"""Read a function's bytecode in the same words on every Python: an instruction that stands for two is two, and one that
+came to be for speed has the name of what it does."""
 
 from __future__ import annotations
 

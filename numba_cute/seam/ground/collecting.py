@@ -22,7 +22,7 @@ YOUNG = 500_000
 WAITING = 1_000_000
 """The objects that compilations may leave before the collector looks for what of them is garbage."""
 PACE = 30
-"""How many times as long as a look for garbage simulations run before the next."""
+"""The time that simulations run before the next look for garbage, in lengths of such a look."""
 
 
 def _grow_old() -> None:
@@ -91,7 +91,7 @@ class _Staying:
 
 
 class _Pace:
-    """How long simulations have taken since the collector last looked through everything, and how long that took."""
+    """The time of simulations since the collector last looked through everything, and the time that this took."""
 
     def __init__(self) -> None:
         self.since, self.took = 0.0, 0.1  # seconds

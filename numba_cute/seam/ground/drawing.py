@@ -103,15 +103,15 @@ class Drawing:
 
 
 class Steps(NamedTuple):
-    """What a page's slider goes through: its name ("thread", "ns"), and the last of its numbers, from 0 on."""
+    """The steps of a page's slider: its name ("thread", "ns"), and the last of its numbers, from 0 on."""
 
     name: str
     last: float
 
 
 class Picture:
-    """What is shown as text (`print`, and at the prompt), SVG and HTML, in notebooks by itself. A subclass has
-    `__str__` and `drawn`, and `slides` where its page has a slider: boxes that are not there at a step are faint."""
+    """A picture, shown as text (`print`, and at the prompt), SVG and HTML, and in notebooks by itself. A subclass has
+    `__str__` and `drawn`, and `slides` if its page has a slider: boxes that are not there at a step are faint."""
 
     slides: Steps | None = None
 

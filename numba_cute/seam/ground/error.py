@@ -17,12 +17,12 @@ class InternalError(CuteError):
 
 
 class Signal(BaseException):
-    """What code that is traced raises where it cannot go on. It is no error: whoever traces decides what follows. A
-    user's `except Exception` does not catch it, and one that catches it all the same is noticed."""
+    """A signal that traced code raises if it cannot go on. It is no error: the tracer decides what follows. A user's
+    `except Exception` does not catch it, and one that catches it all the same is noticed."""
 
 
 class RunTimeCondition(Signal):
-    """What is known only at run time was asked for its value while a kernel is compiled."""
+    """A signal that the value of something known only at run time was asked for while a kernel is compiled."""
 
 
 for _cls in (CuteError, InternalError):

@@ -24,7 +24,7 @@ OURS = frozenset({"numba_cute", "numba", "llvmlite", "greenlet"})
 """Packages whose frames are folded where they stand between the user's; of an error of this library's, all that are not
 the user's."""
 _LIBRARIES = frozenset({"xdsl", "tqdm", "torch"})
-"""What this library calls, whose frames say nothing of its own errors either."""
+"""Libraries that this one calls, whose frames say nothing of its own errors either."""
 _unfolded: list[Callable[[], bool]] = []
 
 

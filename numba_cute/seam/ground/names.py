@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is said of names that are not there, and of calls with other arguments than a function takes.
+"""Word the errors for unknown names, and for calls with other arguments than a function takes.
 
 An error of an unknown name writes its words when they are asked for: `hasattr` and `getattr` with a default raise one
 each time.
@@ -134,7 +134,7 @@ def _called(owner: Any) -> str:
 
 
 def _instead(owner: Any, name: str) -> str | None:
-    """What the table of absent names says of it."""
+    """Return the entry of the table of absent names for it; None if there is none."""
     if isinstance(owner, ModuleType):
         return absent.reason(owner.__name__.partition(".")[2], name)
     cls = owner if isinstance(owner, type) else type(owner)

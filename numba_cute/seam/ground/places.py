@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where in the user's source an error is of, and the words that say so: those of both engines."""
+"""Find the place of an error in the user's source, and word it: for both engines."""
 
 from __future__ import annotations
 

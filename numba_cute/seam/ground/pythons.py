@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What this library leans on of Python's inside: its bytecode, its C API, how its objects lie in memory.
+"""The parts of Python's inside that this library relies on: its bytecode, its C API, the layout of its objects in
+memory.
 
 Each such thing is an `Inside`, which is tried before it is used: on a Python that is not known here when the module is
 imported, else at its first use. Where it is not as expected the library goes its slow way, or refuses, and says so.
@@ -37,7 +38,7 @@ class Inside:
 
     @functools.cached_property
     def difference(self) -> str | None:
-        """How it differs, in words; None where it is as expected."""
+        """Return the difference from what is expected, in words; None if there is none."""
         try:
             found = self._wrong()
         except Exception as e:  # of a Python that is not known anything may be raised
@@ -48,7 +49,7 @@ class Inside:
 
     @functools.cached_property
     def holds(self) -> bool:
-        """Whether it is as expected; where it is not, that is said once, in a PythonWarning."""
+        """Say whether it is as expected; if it is not, warn once with a PythonWarning."""
         if self.difference is not None:
             warnings.warn(f"{self.difference}: {self.instead}", PythonWarning, stacklevel=3)
         return self.difference is None

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who watches the calls of this library that a plain function of the user's makes, while Python runs it for a compiler:
-what Numba compiles has statements to read, and of this one there are the calls alone."""
+"""Watch the calls of this library that a plain function of the user's makes, while Python runs it for a compiler: what
+Numba compiles has statements to read, but this function has only its calls."""
 
 from __future__ import annotations
 

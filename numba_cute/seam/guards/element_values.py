@@ -84,7 +84,7 @@ def check_divisor(divisor: Any, what: str = "assume: divisor") -> None:
 
 
 OF_DSL: list[Callable[[str, Any, Any], Any]] = []
-"""What applies an operator to two numbers as files have it that are written for the CuTe DSL (`promotion`)."""
+"""Functions that apply an operator to two numbers as files do that are written for the CuTe DSL (`promotion`)."""
 
 
 def of_dsl(op: str, a: Any, b: Any, frame: Any) -> Any:

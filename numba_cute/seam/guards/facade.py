@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a facade module shows: it lists no names; each stands once, in the `__all__` of the module that defines it.
+"""Show names in a facade module: it lists none; each stands once, in the `__all__` of the module that defines it.
 
 What it shows takes `loc=` and `ip=` as the CuTe DSL's functions do, and ignores them: there they say where in the
 source and in the intermediate code an operation stands, which Numba knows by itself.
@@ -34,7 +34,7 @@ _ALONE = ("numba_cute.seam", "numba_cute.sim")
 """Rooms whose functions are known by themselves, and judge what they are given."""
 _EQUALITIES = ("__eq__", "__ne__")
 _ENGINES = ("numba_cute.sim", "numba_cute.compiler")
-"""Who runs kernels: what they call of the library, a kernel calls."""
+"""The engines that run kernels: what they call of the library, a kernel calls."""
 _PYTHONS = ("builtins", "numpy", "dataclasses")
 """The packages of exceptions that say that a call was wrong; others, as Numba's, have words of their own."""
 _GUARDED = frozenset({
@@ -118,7 +118,7 @@ def _locate_methods(cls: type) -> None:
 
 
 def _guard_class(cls: type) -> None:
-    """Of a class of the host; the calls of an element type are judged where it converts."""
+    """Guard the methods of a class of the host; the calls of an element type are judged where it converts."""
     for name, member in list(vars(cls).items()):
         if not isinstance(member, FunctionType) or name == "__call__" and hasattr(cls, "__cute_element__"):
             continue
@@ -135,7 +135,7 @@ def _guard_enum(cls: type) -> None:
 
 
 def _guard_struct(cls: type) -> None:
-    """Of a struct, what is traced: its other methods Numba compiles."""
+    """Guard the traced methods of a struct: its other methods Numba compiles."""
     for name, member in list(vars(cls).items()):
         if isinstance(member, property):
             if is_traced(member.fget):

@@ -23,12 +23,13 @@ from ..ground.packages import is_library
 from ..marks.decorators import ArrayView, is_static_class
 
 DEEPEST = 100
-"""So deep may tuples be nested: further than that Python's recursion may not reach."""
+"""The deepest nesting of tuples: further than that Python's recursion may not reach."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What an argument may be. words: that, with an article. holds: whether a value is such. make: how one is made."""
+    """A kind of argument. words: its name, with an article. holds: says whether a value is of the kind. make: the
+    call that makes one."""
 
     words: str
     holds: typing.Callable[[Any], bool]
@@ -138,7 +139,7 @@ _OF_TYPES: dict[Any, Kind] = {
 
 
 def kind_of_annotation(annotation: Any) -> Kind | None:
-    """What an annotation stands for; None if it says nothing."""
+    """Return the kind that an annotation stands for; None if it stands for none."""
     if annotation in ANYTHING or isinstance(annotation, (str, typing.TypeVar)):
         return None
     if annotation in _OF_TYPES:
@@ -187,7 +188,8 @@ def _sequence(parts: tuple[Any, ...]) -> Kind:
 
 
 def _stands_in(x: Any) -> bool:
-    """Whether a value is what an engine has for another, as the compiler has for a struct; a number is only itself."""
+    """Say whether a value is an engine's replacement of another, as the compiler's of a struct; a number is only
+    itself."""
     return type(x).__module__.startswith(("numba_cute.compiler", "numba_cute.sim")) and not isinstance(x, Leaf)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which argument of a call is wrong, and in words what is expected.
+"""Find the wrong argument of a call, and say in words what is expected.
 
 A call that fails with another exception than a CuteError is judged here (`refusal`): the argument whose kind is wrong
 is named, or the field of the object whose method it is; else the one that lacks what was asked of it, is called and
@@ -264,7 +264,7 @@ def _is_in(x: Any, text: str) -> bool:
 
 
 def _documented(fn: Any, name: str) -> str:
-    """What the documentation of a function says of a parameter, before its examples."""
+    """Return the sentence of a function's documentation on a parameter, before its examples."""
     text = " ".join((fn.__doc__ or "").partition(">>>")[0].split())
     found = [s for s in text.split(". ") if s.startswith(f"{name}:") or f"`{name}`" in s or f" {name}:" in s]
     return f'; the documentation: "{found[0].rstrip(".")}"' if found else ""

@@ -66,7 +66,7 @@ class Callee:
 
 @dataclass(frozen=True)
 class Body:
-    """What a function does. steps: its statements, by blocks. follows: by block, those that may come next, first the
+    """The body of a function. steps: its statements, by blocks. follows: by block, those that may come next, first the
     one for a true condition. conditions: by block, the variable that chooses. loops: by block that begins a round of a
     `for` loop or ends it, the iterator. value: gives what traced code would see in a variable, None if it is nothing of
     the library's."""

@@ -26,7 +26,7 @@ def run(function: Callable[..., Any], *args: Any) -> Any:
 
 @dataclass
 class Casting:
-    """What runs functions of the host, or gives what they would give.
+    """A way to run functions of the host, or to give their results without running them.
 
     described: calls a function with what was found of an array (tensor.dlpack.ArrayInfo) and the alignment that is
     assumed of it. derived: calls one with a tensor and static arguments.

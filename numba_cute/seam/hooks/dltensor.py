@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What DLPack says of an array, as C lays it out: read where tensors are made, and where they are launched."""
+"""DLPack's description of an array, as C lays it out: read where tensors are made, and where they are launched."""
 
 import ctypes
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one engine asks of the other: the simulator has a kernel checked, or compiled besides; the compiler answers."""
+"""Requests of one engine to the other: the simulator has a kernel checked, or compiled besides; the compiler
+answers."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a timeline is made of: the events that kernels tell while one is recorded (`cute.timeline`).
+"""Events of a timeline: kernels tell them while one is recorded (`cute.timeline`).
 
 Nothing is recorded, and nothing compiled, while `recording()` is None."""
 
@@ -88,7 +88,7 @@ class _Active(threading.local):
 
 _active = _Active()
 ACTIVE = ctypes.c_int64(0)
-"""How many recorders there are, of all threads: what launches in machine code look at."""
+"""The number of recorders of all threads: launches in machine code look at it."""
 
 
 def recording() -> Recorder | None:

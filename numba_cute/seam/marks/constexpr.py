@@ -252,5 +252,5 @@ def is_host(fn: Any) -> bool:
 
 Launcher = Callable[[Any, tuple[Any, ...], dict[str, Any]], None]
 LAUNCHER: ContextVar[Launcher | None] = ContextVar("LAUNCHER", default=None)
-"""What runs the kernels that a host function launches, given kernel, arguments and launch configuration: None on a GPU,
-and what the simulator sets while it runs such a function."""
+"""The function that runs the kernels that a host function launches, given kernel, arguments and launch configuration:
+None on a GPU; the simulator sets it while it runs such a function."""

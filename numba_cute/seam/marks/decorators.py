@@ -33,7 +33,7 @@ HOW_STATIC = (
     "make it static, as a literal, a global or closure variable of the kernel, an extent of a static layout, or an "
     "argument of a parameter annotated cute.Constexpr"
 )
-"""What to do about a value that must be static and is not."""
+"""Advice for a value that must be static and is not."""
 
 _MARKED: list[type] = []
 _told: list[Callable[[type], None]] = []

@@ -19,8 +19,8 @@ class NoSuchKey(CuteError, KeyError):
 
 @static
 class Mapping:
-    """What a kernel holds of a dictionary: its content at the launch. Keys are static. names: the keys, in order.
-    items_of: the values."""
+    """A dictionary in a kernel: its content at the launch. Keys are static. names: the keys, in order. items_of: the
+    values."""
 
     names: tuple[Any, ...]
     items_of: tuple[Any, ...]

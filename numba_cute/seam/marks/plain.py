@@ -28,7 +28,7 @@ _FOREIGN = frozenset(
 )
 _ARRAYS = ("__array_interface__", "__cuda_array_interface__", "__dlpack__", "__array__")
 _DESCRIBES = "__cute_members__"
-"""What a class has that describes memory (`cute.struct`)."""
+"""The attribute of a class that describes memory (`cute.struct`)."""
 _NOT_PLAIN = (enum.Enum, BaseException, tuple, Leaf, type)
 
 

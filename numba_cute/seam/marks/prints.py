@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a kernel of the CuTe DSL prints while it is compiled, and what of it is printed."""
+"""Prints of a kernel of the CuTe DSL while it is compiled, and which of them are shown."""
 
 from __future__ import annotations
 

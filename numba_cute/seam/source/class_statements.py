@@ -64,7 +64,7 @@ def without_classes(function: Any, is_kernel: bool = False) -> Any:
 
 
 _ADDED = {_DESCRIBE: describe, **OWN_FIELDS}
-"""What a rewritten function calls, by the names that it has there."""
+"""Functions that a rewritten function calls, by the names that it has there."""
 
 
 def _is_method(function: Any) -> bool:

@@ -15,7 +15,7 @@ from .language import NOT_SET
 
 @static
 class NotSet:
-    """What a variable is for a field that the object does not have at the launch."""
+    """The value of a variable for a field that the object does not have at the launch."""
 
     name: str
 

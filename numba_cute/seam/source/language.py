@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What kernels lack of Python: the constructs, found in a function's code, and operations on values that are none of
-this library's, in the words of both engines."""
+"""Constructs of Python that kernels lack, found in a function's code, and operations on values that are not this
+library's, in the words of both engines."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _first_refused(code: CodeType, texts: bool) -> tuple[str, int] | None:
 
 
 def _refused(code: CodeType, texts: bool) -> Iterator[tuple[str, int]]:
-    """What is refused, and its line; texts: f-strings too."""
+    """List the refused constructs, with their lines; texts: f-strings too."""
     line = code.co_firstlineno
     for o, after in zip_longest(found := list(operations(code)), found[1:]):
         line = o.line or line

@@ -16,7 +16,7 @@ from .kernels_object import at_launch, check_fields, with_fields
 
 _CHECK, _AT_LAUNCH, _WITH = "__cute_check_fields__", "__cute_at_launch__", "__cute_with_fields__"
 OWN_FIELDS: dict[str, Callable[..., Any]] = {_CHECK: check_fields, _AT_LAUNCH: at_launch, _WITH: with_fields}
-"""What the rewritten kernel calls, by the names that it has there."""
+"""Functions that the rewritten kernel calls, by the names that it has there."""
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which attributes functions of the user's set: fields of objects, whose numbers are no constants then."""
+"""Find the attributes that functions of the user's set: fields of objects, whose numbers are no constants then."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..ground.bytecode import Operation, operations
 from ..marks.host_objects import python_of
 
 _LOADS = ("LOAD_FAST", "LOAD_DEREF")
-"""What reads a parameter: the second where a function inside reads it, too."""
+"""Instructions that read a parameter: the second is used if an inner function reads it, too."""
 _ASKED = (("LOAD_GLOBAL", "getattr"), ("LOAD_GLOBAL", "hasattr"))
 _CONSTRUCTORS = ("__init__", "__post_init__", "__new__")
 

@@ -26,7 +26,7 @@ Numbers = frozenset[int]
 
 
 class Touched(NamedTuple):
-    """What a launch did to a buffer: numbers of its accesses, and of their sets, in its history."""
+    """The accesses of a launch to a buffer: the numbers of its accesses, and of their sets, in the buffer's history."""
 
     address: int
     writers: Any
@@ -135,7 +135,7 @@ class Dependents(Check):
                             raise self._race(m, memory, address, write, launch, a, of_writers)
 
     def _others(self, memory: Any) -> list[tuple[Launch, Touched]]:
-        """What launches that need not have ended when this one begins did to a buffer."""
+        """Return the accesses to a buffer by launches that may still run when this one begins."""
         found = self._open.get(memory)
         if found is None:
             found = self._open[memory] = []
@@ -213,7 +213,7 @@ def _at(launch: Launch) -> str:
 
 
 def _within(t: Touched, memory: Any) -> Touched | None:
-    """What was done to the part of it that a buffer of a later launch has."""
+    """Return the accesses to the part of it that a later launch's buffer covers."""
     start, stop = max(t.address, memory.address), min(t.address + t.writers.size, memory.end)
     if start >= stop:
         return None

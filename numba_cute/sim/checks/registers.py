@@ -144,7 +144,7 @@ def _same(file: Any, other: Any) -> bool:
 
 
 def _within(regs: Regs) -> tuple[int, int]:
-    """Where a span begins and ends in its register file, in bytes."""
+    """Return the begin and the end of a span in its register file, in bytes."""
     size = np.dtype(regs.dtype.numpy).itemsize
     return regs.start * size, (regs.start + regs.count) * size
 

@@ -25,14 +25,15 @@ _REMEMBERED = 4
 
 
 class _Lay(NamedTuple):
-    """How elements lie: the swizzle of their addresses, and the bits of one (0: any, as of those below a byte)."""
+    """A layout of elements in memory: the swizzle of their addresses, and the bits of one (0: any, as for those smaller
+    than a byte)."""
 
     swizzle: Swizzle
     width: int
 
 
 class _Writer(NamedTuple):
-    """How what was written lies, and what wrote it where."""
+    """The layout of written data, and the writer and its place."""
 
     lay: _Lay
     what: str
@@ -58,7 +59,7 @@ class Swizzles(Check):
         self._writers: list[_Writer | None] = [None]
         self._numbers: dict[_Writer, int] = {}
         self._computed: dict[Any, dict[Any, _Lay]] = {}  # by thread: its last swizzled addresses
-        """Of lanes that run together by their convoy: pairs of the lanes and an address for each."""
+        """For lanes that run together, by their convoy: pairs of the lanes and an address for each."""
         self._parts: dict[Any, dict[tuple[Any, int], _Lay]] = {}  # by memory: parts of threads' swizzled tensors
         self._issued: dict[Any, _Lay] = {}  # of issues whose effect is still to come
         self._meant: dict[Any, dict[tuple[int, int], int]] = {}  # by memory, of two widths: from which address on

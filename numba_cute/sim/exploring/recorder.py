@@ -30,7 +30,7 @@ class Plan:
         self.clusters: dict[Any, Any] = {}
         """The cluster of each CTA."""
         self.count = 0
-        """Of the events that are not free."""
+        """The number of events that are not free."""
 
     def queue(self, threads: Iterable[Any]) -> Directed:
         """The ready threads of a cluster."""
@@ -66,7 +66,7 @@ class Directed(InOrder):
         self.plan = plan
         self.cluster: Any = None
         self.issued: dict[Hashable, Any] = {}
-        """What was issued and is under way, by its process: the machine."""
+        """Work that was issued and is under way, by its process: the machine."""
         self.standing: dict[Any, Hashable] = {}
         self.last: Any = None
         self._asked = -1
@@ -137,7 +137,7 @@ class Recorder(Check):
         self._at: dict[Any, Any] = {}
         """By thread: the issue of an instruction for which it has had its turn."""
         self._processes: dict[Any, Hashable] = {}
-        """Of issues under way that will signal a barrier."""
+        """The processes of issues under way that will signal a barrier."""
         self._count: dict[Hashable, int] = defaultdict(int)
         self._uses: dict[Any, list[Any]] = defaultdict(list)
         """By named barrier: its uses, and the event of the last arrival at each."""

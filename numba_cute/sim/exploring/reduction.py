@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which other orders of a run's events may differ from it: dynamic partial-order reduction on the phases of barriers.
+"""Find other orders of a run's events that may differ from it: dynamic partial-order reduction on the phases of
+barriers.
 
 Two events commute unless one decides what the other meets: arrivals of one phase do, those of two phases do not; a
 wait and the end of a phase do not; atomics at one place do not, unless both only read. All orders of commuting events
@@ -23,9 +24,9 @@ SIGNALS = frozenset((ARRIVES, ANNOUNCES, DELIVERS))
 
 
 class Effect(NamedTuple):
-    """What an event does. how: one of the names above. on: a barrier, or a place in memory; the process that ISSUES
-    begins. phase: of the barrier as it was then: that of a signal, the one under way as a wait passes, that which
-    COMPLETES, the use that a thread LEAVES. An end stands behind the signal that brought it."""
+    """The effect of an event. how: one of the names above. on: a barrier, or a place in memory; the process that ISSUES
+    begins. phase: the barrier's at that time: that of a signal, the one under way as a wait passes, the one that
+    COMPLETES, the use that a thread LEAVES. An end comes after the signal that brought it."""
 
     how: str
     on: Hashable
@@ -125,7 +126,7 @@ class Run:
         return Set(bits, frozenset(self._names[k] for k in some))
 
     def _met(self, effect: Effect, j: int, own: int) -> list[Set]:
-        """What an effect of event `j` comes after, besides what its process knows."""
+        """Return the sets of events that an effect of event `j` comes after, besides those that its process knows."""
         how, on, phase = effect
         if how in SIGNALS:
             self._exchange(self._signals[on, phase - 1], j, own)
@@ -178,7 +179,8 @@ class Run:
 
 
 class Found(NamedTuple):
-    """What a search ran. differ: orders that differ. runs: all that ran. all: whether no other differs."""
+    """The result of a search. differ: orders that differ. runs: the number that ran. all: True if no other order
+    differs."""
 
     differ: int
     runs: int

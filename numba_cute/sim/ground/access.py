@@ -16,7 +16,7 @@ from .ordering import together
 
 Ids = NDArray[np.int32]
 Brought = list[tuple[int, bytes]]
-"""What a copy has brought to shared memory, and where: nothing before it is complete."""
+"""The bytes that a copy has brought to shared memory, with their places: nothing before it is complete."""
 
 
 def all_true(flags: Any) -> bool:
@@ -41,7 +41,7 @@ class Access:
         self.number = 0  # in the order in which accesses were noted
         self.copies: Brought | None = [] if group == CP_ASYNC_GROUP else None  # of a cp.async
         self.as_one = group is None and m.unit is not None and bool(m.row.alike)
-        """Whether a warp did it as one, at one address that all its lanes gave: each lane did, in its program order."""
+        """True if a warp did it as one, at one address that all its lanes gave: each lane did, in its program order."""
 
     def known(self, t: ThreadClock, row: int) -> bool:
         """Tell whether the thread knows of the access, for the purpose of `row`."""

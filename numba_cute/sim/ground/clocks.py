@@ -161,9 +161,9 @@ class ThreadClock:
         self.until: int | None = None  # the last of its own epochs that came before; None: all of them
 
     def __getattr__(self, name: str) -> Any:
-        """What few threads have is made when it is first asked for. pending: by reach (see `ordering`), what atomics
-        read, to acquire by a fence. published: by reach, what narrower fences published, for atomics. heard: locations
-        that its latest atomics read (see `ordering.unheard`)."""
+        """Make a field that few threads have when it is first asked for. pending: by reach (see `ordering`), what
+        atomics read, to acquire by a fence. published: by reach, what narrower fences published, for atomics. heard:
+        locations that its latest atomics read (see `ordering.unheard`)."""
         if name not in ("pending", "published", "heard"):
             raise AttributeError(name)
         made: dict[Any, Any] = {}
@@ -231,7 +231,7 @@ def alike(values: list[Any]) -> bool:
 
 
 def distinct_bases(threads: Sequence[ThreadClock]) -> Iterable[Clock]:
-    """What threads know but for what each did itself, once for those that know the same."""
+    """Return what threads know except for their own steps, once for those that know the same."""
     if type(threads) is Standing:
         now = threads.now()
         return now.bases[:1] if now.alike else set(now.bases)
@@ -309,7 +309,8 @@ class Gather:
         self.clock = clock
         self._points: list[tuple[int, list[int]]] = []
         self._many: list[tuple[Any, list[int], list[int]]] = []
-        """Of threads that are alike: their agents and epochs, and what they own of each row (of FULL and READS: 1)."""
+        """Groups of threads that are alike: their agents and epochs, and what they own of each row (of FULL and READS:
+        1)."""
 
     def add(self, threads: Iterable[ThreadClock], rows: tuple[int, ...] | None = None) -> None:
         """Each thread's clock, or only some rows of it; a new epoch of each begins."""

@@ -81,7 +81,7 @@ class Place(NamedTuple):
     function: str
     inside: str = ""
     caller: str = ""
-    """Where the user's code called the function that holds the line (or "")."""
+    """The place where the user's code called the function that holds the line (or "")."""
 
     @property
     def short(self) -> str:

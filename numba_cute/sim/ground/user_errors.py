@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a kernel's error says when it leaves the simulator: the compiler's words, and the user's line."""
+"""Prepare a kernel's error to leave the simulator: with the compiler's words, and the user's line."""
 
 from __future__ import annotations
 

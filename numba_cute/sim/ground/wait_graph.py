@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who waits for whom in a deadlock, as a graph to print and to draw: `DeadlockError.graph`."""
+"""The graph of a deadlock, to print and to draw: which threads wait for which (`DeadlockError.graph`)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ class Waiter(NamedTuple):
 
 
 class Awaited(NamedTuple):
-    """What threads wait for, and what it lacks, or "". wants: which waiters, by number, would have to come."""
+    """A wait of threads: what they wait for, and what it lacks, or "". wants: the waiters, by number, that would have
+    to come."""
 
     what: str
     lacks: str

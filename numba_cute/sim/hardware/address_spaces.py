@@ -18,7 +18,7 @@ from ..ground.clocks import GMEM, SMEM
 from ..ground.report import OutOfBoundsError, ReadOnlyError, SimError
 
 SMEM_BASE = 1024
-"""Where dynamic shared memory begins in the window: the first KiB is the system's, as on sm_90."""
+"""The beginning of dynamic shared memory in the window: the first KiB is the system's, as on sm_90."""
 SMEM_WINDOW = 1 << 18  # what the 14 address bits (in 16 bytes) of a matrix descriptor reach
 POISON = 0xFF  # NaN in every floating-point type
 
@@ -261,7 +261,7 @@ class GlobalMemory:
         return a
 
     def nearest(self, address: int, nbytes: int) -> str:
-        """Where an address lies, as seen from the nearest buffer."""
+        """Describe an address by the nearest buffer."""
         made_of = next((name for start, size, name in self._numbers if start <= address < start + size), None)
         if made_of is not None:
             why = f"{made_of} is made of a number, not of an array: give cute.runtime.from_dlpack(array)"

@@ -85,8 +85,9 @@ class MBarrier:
 
     @property
     def idle(self) -> bool:
-        """Whether a phase was announced after others were done, and nothing came of it: the producers of the CuTe DSL
-        leave their last barrier so (`producer_tail` acquires it once more). Who waits for it hangs, and is told."""
+        """Say whether a phase was announced after others had completed, and nothing followed: the producers of the CuTe
+        DSL leave their last barrier in this state (`producer_tail` acquires it once more). A thread that waits for it
+        hangs, and is reported."""
         return self.phase > 0 and self.tx > 0 and not self.delivered
 
     def missing(self) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What went wrong before an error: it leads the report, and what the error says is what came of it."""
+"""Causes of an error: an earlier mistake leads the report, followed by the error that it led to."""
 
 from __future__ import annotations
 

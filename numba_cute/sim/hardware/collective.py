@@ -26,7 +26,7 @@ REGISTER = {"u16": np.uint16, "u32": np.uint32, "s32": np.int32, "u64": np.uint6
 BITS: dict[str, Any] = {**REGISTER, "smem": np.uint32, "cluster_smem": np.uint32, "tmem": np.uint32}
 _TYPES = {"u16": Uint16, "s32": Int32, "u64": Uint64, "f32": Float32, "f64": Float64, "pred": Boolean, "gmem": Uint64,
           "tmap": Uint64}  # fmt: skip
-"""Of what instructions give; the others are Uint32."""
+"""The types of instructions' results; the others are Uint32."""
 
 
 MAKE = {kind: CLASSES[_TYPES.get(kind, Uint32)].make for kind in REGISTER}
@@ -346,7 +346,7 @@ def _join(run: Any, meets: dict[Any, Any], key: Any, operands: dict[str, Any], p
 
 
 def _places(f: Together, unit: Any, first: int) -> list[int]:
-    """Where a convoy's threads are in a unit, the first of them at `first`."""
+    """Return the places of a convoy's threads in a unit, the first of them at `first`."""
     found: list[int] | None = f.memory.get(unit)
     if found is None:
         index = f.threads[0].index

@@ -106,8 +106,8 @@ def _deliverers(threads: list[Any]) -> set[Any]:
 
 
 def _follow(groups: list[list[Any]]) -> list[bool]:
-    """Of each group, whether its wait follows from that of another: those known to end it wait there, and not the other
-    way round."""
+    """Say for each group whether its wait follows from that of another: those known to end it wait there, and not the
+    other way round."""
     wants = [_known(g) for g in groups]
     after = [{j for j, h in enumerate(groups) if j != i and wants[i] & set(h)} for i in range(len(groups))]
     for _ in groups:  # until all that follow one another are found

@@ -35,11 +35,13 @@ from .waiting import Waiting, parts
 from .watch import Check, Watch
 
 IDLE_TURNS = 20_000
-"""How many turns polling threads get while nothing at all happens before they count as stuck (half a second)."""
+"""The number of turns that polling threads get while nothing at all happens before they count as stuck (half a
+second)."""
 PARK_TURNS = 2
-"""How many turns each of them gets until the other clusters of the grid are tried."""
+"""The number of turns that each of them gets before the other clusters of the grid are tried."""
 YIELDS = 4
-"""How many threads that pause may go on before the others while nothing happens: copies wait until no thread can."""
+"""The number of pausing threads that may go on before the others while nothing happens: copies wait until no thread
+can."""
 BUSY_TURNS = 500_000
 """The same while only they themselves change memory, and no other thread goes on or ends (a spin without progress)."""
 

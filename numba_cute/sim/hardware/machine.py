@@ -28,7 +28,7 @@ POLLS, STRONG_POLLS, FAST_POLLS = 64, 8, 1
 """Reads of one place in a row from which on a thread counts as polling: plain ones, those with an order, and these
 where no order of threads is to be told."""
 IN_TURN = 4
-"""Of so many places that are read in turn, with an order, each may be polled."""
+"""The most places, read in turn with an order, each of which may be polled."""
 
 
 class Machine(Asynchronous):
@@ -57,7 +57,7 @@ class Machine(Asynchronous):
 
     @property
     def order(self) -> Order:
-        """How the row orders memory."""
+        """Return the row's effect on the order of memory."""
         return Order(None, None) if self.row is None else self.row.order(self.case or {})
 
     @property

@@ -36,7 +36,8 @@ def goes_on(thread: Any, frame: FrameType | None, held: bytes = b"") -> bool:
 
 
 def held_at(m: Any, address: Any) -> bytes:
-    """What lies at a place that a thread reads again and again: where that changes, the thread may count there."""
+    """Return the bytes at a place that a thread reads again and again: if they change, the thread may be counting
+    there."""
     if not isinstance(address, int):
         return b""
     a = m.run.memory.find(address)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which ready thread runs next. A thread runs until it must wait, so that an order of the steps between barriers is
-all that a schedule decides; the same seed (or the same choices) gives the same run. Where lanes run together (see
-`lanes`), one thread stands for them all."""
+"""Choose the ready thread that runs next. A thread runs until it must wait, so that an order of the steps between
+barriers is all that a schedule decides; the same seed (or the same choices) gives the same run. Where lanes run
+together (see `lanes`), one thread stands for them all."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from collections.abc import Iterable
 from typing import Any
 
 AGAIN = 1 / 2
-"""How often, with a seed, a thread that pauses goes on among the others, and not after them."""
+"""The probability, with a seed, that a thread that pauses goes on among the others, and not after them."""
 
 
 OF_LANES = 8
-"""Of so many seeds one permutes single threads, and the others warps."""
+"""One of this many seeds permutes single threads, and the others warps."""
 
 
 def orders_lanes(seed: int | None) -> bool:
@@ -131,7 +131,7 @@ class Choices:
         self.step = 0
 
     def among(self, several: int) -> int:
-        """Which of several."""
+        """Choose one of several, by its number."""
         if several < 2:
             return 0
         self.options[self.step] = several

@@ -23,7 +23,7 @@ from ..python.arithmetic.number import Number, plain
 IDLE = 1.0
 """Seconds for which a run must have done nothing that counts before its thread is looked at."""
 LOOKS, RETURNS = 100, 20
-"""How often it is looked at then, and how often it must have come back to a state that was seen before."""
+"""The number of looks at the thread then, and the number of them that must find a state seen before."""
 _STATES, _VALUES = 40, 3000
 """States of one loop, and values that a state may hold; of a thread with more nothing is said."""
 _PLAIN = (Number, int, float, complex, str, bytes, np.generic, type(None))
@@ -169,7 +169,7 @@ def _add(values: list[Any], value: Any, seen: dict[int, int]) -> None:
 
 
 def _parts(value: Any) -> list[Any]:
-    """What an object consists of. What the simulator is made of changes with what is counted (`_Watched.now`)."""
+    """Return the parts of an object. The simulator's own objects change with what is counted (`_Watched.now`)."""
     if isinstance(value, (tuple, list)):
         return list(value)
     if isinstance(value, dict):

@@ -29,7 +29,7 @@ class Unit:
 
 
 class Wait:
-    """Why a thread does not run."""
+    """The reason why a thread does not run."""
 
     __slots__ = ("why", "on", "machine", "ready")
 
@@ -41,7 +41,7 @@ _MADE: dict[str, Callable[[], Any]] = {
     "groups": dict, "polls": dict, "files": dict, "texts": dict, "statics": lambda: (None, 0),
     "unwritten": dict, "locals": list, "exits": list, "states": set,
 }  # fmt: skip
-"""What a thread has at first, where that is not None."""
+"""The fields of a new thread that are not None."""
 
 
 class Thread:
@@ -113,5 +113,5 @@ class Thread:
 
     @property
     def place(self) -> Place:
-        """Where the thread is suspended."""
+        """Return the place where the thread is suspended."""
         return place_of(self.greenlet.gr_frame)

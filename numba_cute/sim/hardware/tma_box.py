@@ -29,7 +29,7 @@ def _nan(dtype: DType) -> Any:
 
 
 def _filled(shape: tuple[int, ...], r: TensorMapRecord) -> NDArray[Any]:
-    """What a load gives where nothing of the tensor lies: bits of zero (of e8m0 not the number 0), or NaNs."""
+    """Return the box that a load gives outside the tensor: zero bits (for e8m0 not the number 0), or NaNs."""
     box: NDArray[Any] = np.zeros(shape, r.dtype.numpy)
     if r.oob_fill == "nan":
         box[...] = _nan(r.dtype)
@@ -37,9 +37,9 @@ def _filled(shape: tuple[int, ...], r: TensorMapRecord) -> NDArray[Any]:
 
 
 def swizzle_chunks(nbytes: int, swizzle: str, line: int) -> NDArray[np.int64]:
-    """Where each 16-byte chunk of a box lies that begins in this line of 128 bytes: its place in its line, in grains
-    of the swizzle's atoms, exclusive or the line's number, as many bits as the span has grains (PTX ISA, "Swizzling
-    Modes")."""
+    """Return the place of each 16-byte chunk of a box that begins in this line of 128 bytes: its place in its line, in
+    grains of the swizzle's atoms, exclusive or the line's number, as many bits as the span has grains (PTX ISA,
+    "Swizzling Modes")."""
     chunk = np.arange(8 * line, 8 * line - (-nbytes // 16))
     grain = _GRAINS.get(swizzle, 1)
     grains = SWIZZLE_SPAN[swizzle] // (16 * grain)
@@ -47,8 +47,8 @@ def swizzle_chunks(nbytes: int, swizzle: str, line: int) -> NDArray[np.int64]:
 
 
 class Image:
-    """How the rows of a box lie in shared memory: each padded to the swizzle's span, and chunks permuted by the bits
-    of the address, of which `line` (0 to 7) is the number of the first line."""
+    """The layout of a box's rows in shared memory: each row is padded to the swizzle's span, and chunks are permuted by
+    the bits of the address; `line` (0 to 7) is the number of the first line."""
 
     def __init__(self, record: TensorMapRecord) -> None:
         self.inner = record.box_shape[0] * record.shared_bits // 8  # of an interleaved map a slice

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a tensor map's instruction begins and which pixels it walks over, and what it may not ask for."""
+"""Find where a tensor map's instruction begins and which pixels it walks over, and refuse what it may not ask for."""
 
 from __future__ import annotations
 

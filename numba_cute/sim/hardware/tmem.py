@@ -38,8 +38,8 @@ class Patch:
 
 
 class Pipe(NamedTuple):
-    """What an operation of the matrix unit is to those before and after it. what: "mma", "cp" or "shift". accumulator:
-    where it writes, in which shape, of which kind. after_shift: whether it is a copy that waits for a shift."""
+    """The order of a matrix unit's operation with those before and after it. what: "mma", "cp" or "shift". accumulator:
+    the place it writes, the shape and the kind. after_shift: True for a copy that waits for a shift."""
 
     what: str
     accumulator: Any

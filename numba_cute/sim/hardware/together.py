@@ -16,8 +16,8 @@ class NotTogether(Exception):
 
 
 class ToBeWarnedOf(NotTogether):
-    """What a run of lanes together is to be warned of, which is found lane by lane. texts: the warnings, for an order
-    in which that finds nothing."""
+    """Warnings about a run of lanes together, which are found lane by lane. texts: the warnings, for an order in which
+    that finds nothing."""
 
     def __init__(self, texts: list[str]) -> None:
         super().__init__("what is to be warned of is found lane by lane")
@@ -37,7 +37,7 @@ def let_others_run(thread: Any, why: str, on: Any) -> None:
 
 
 def of_threads(threads: list[Any], made: Callable[[list[Any]], Any]) -> Any:
-    """What depends on some threads alone: made once for those that a convoy computes for."""
+    """Return a value that depends on some threads alone: made once for those that a convoy computes for."""
     f = threads[0].convoy
     if f is None or f.threads is not threads:
         return made(threads)
@@ -48,12 +48,12 @@ def of_threads(threads: list[Any], made: Callable[[list[Any]], Any]) -> Any:
 
 
 def standing_of(threads: list[Any]) -> Standing:
-    """What some threads know now."""
+    """Return what some threads know now."""
     return of_threads(threads, clocks_of).now()  # type: ignore[no-any-return]
 
 
 def clocks_of(threads: list[Any]) -> Standing:
-    """What each thread knows."""
+    """Return what each thread knows."""
     return Standing([t.clock for t in threads])
 
 

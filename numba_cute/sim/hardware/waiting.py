@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 
 MOST_SHUFFLED = 1 << 20
-"""How many clusters are shuffled; more come with a random stride, from a random one on."""
+"""The largest number of clusters that are shuffled; more come with a random stride, from a random one on."""
 
 
 class Waiting:

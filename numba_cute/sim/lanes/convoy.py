@@ -53,7 +53,7 @@ class Log:
         return new
 
     def until(self, mask: Mask) -> Log:
-        """What was before a mask."""
+        """Return the part of the log before a mask."""
         new = Log()
         new.steps, new.forks = self.steps[: mask.step], self.forks[: mask.fork]
         new.narrowed = {at: stays for at, stays in self.narrowed.items() if at < mask.step}
@@ -81,8 +81,8 @@ class Crew:
 
 
 class Mask:
-    """What some lanes of a convoy do while the others wait for them, as at an `if`. crew: all of them. chosen: those
-    that do it, with such as have parted from them since. fork, step: the fork in the log, and the number of the next
+    """The work of some lanes of a convoy while the others wait for them, as at an `if`. crew: all of them. chosen: the
+    lanes that do it, with those that have left them since. fork, step: the fork in the log, and the number of the next
     step, where it began."""
 
     __slots__ = ("crew", "fork", "step", "chosen")
@@ -147,7 +147,7 @@ class Convoy:
         return Lanes(self, held, None, array)
 
     def positions(self, lanes: tuple[int, ...]) -> Any:
-        """Where this convoy's lanes are among `lanes`: a slice, if they lie side by side there."""
+        """Return the positions of this convoy's lanes among `lanes`: a slice, if they are adjacent there."""
         found = self._crew.moves.get(lanes)
         if found is None:
             found = np.searchsorted(np.array(lanes), np.array(self.lanes)).tolist()  # both ascend
@@ -262,7 +262,7 @@ class Convoy:
         return self._joined(parts, units)
 
     def _joined(self, parts: list[Any], units: list[Crew]) -> Any:
-        """What units give one after the other, as one."""
+        """Join the results of units, one after the other, into one."""
         kinds = set(map(type, parts))
         if tuple in kinds:
             return tuple(self._joined(list(row), units) for row in zip(*parts))
@@ -386,8 +386,8 @@ class Convoy:
         return self._remember()
 
     def _went(self) -> tuple[int, ...] | None:
-        """Where the code parts again: those that stayed, or, where this convoy left them, its own lanes; None where the
-        others waited (`masks`)."""
+        """Return the lanes at the next place where the code parts again: those that stayed, or, if this convoy left
+        them, its own lanes; None if the others waited (`masks`)."""
         if self._fork < len(self.log.forks):
             self._fork += 1
             return self.log.forks[self._fork - 1]

@@ -230,7 +230,7 @@ class LaneBackend(LaneRegisters):
             self._set_pieces(f, space, address, np.ascontiguousarray(self._get(f, src)).view(np.uint8), align)
 
     def _pieces(self, f: Convoy, space: str, address: Lanes, nbytes: int, align: int) -> Bytes:
-        """What each lane reads: shape (lanes, nbytes)."""
+        """Read the bytes of each lane: shape (lanes, nbytes)."""
         memory, region = self._region(f, space, address, nbytes, align, False)
         return read_pieces(self._machine(), memory, region, swizzles=True)
 

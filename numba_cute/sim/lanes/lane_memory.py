@@ -162,7 +162,7 @@ class LaneArray(Apart):
         return self.data[thread.index - self.first]
 
     def __cute_view__(self) -> NoReturn:
-        """What a tensor of it would begin at."""
+        """Refuse to make a tensor of it."""
         raise NotTogether("a tensor of local arrays")
 
     def _at(self, at: Any) -> tuple[Any, Any]:

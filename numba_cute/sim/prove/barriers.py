@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who signals each mbarrier and who waits there, with arrivals and bytes: `Proof.barriers`."""
+"""The signals and the waits of each mbarrier, with arrivals and bytes: `Proof.barriers`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Barrier:
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Barriers(Picture):
-    """Who signals each mbarrier and who waits there. barriers: each a `Barrier`."""
+    """The threads that signal each mbarrier and those that wait there. barriers: each a `Barrier`."""
 
     barriers: tuple[Barrier, ...]
 

@@ -57,12 +57,12 @@ class Memory(Picture):
 
     @property
     def steps(self) -> int:
-        """How many steps there are in all."""
+        """Return the total number of steps."""
         return max((s[-1][2] for w in self.record.warps for s in w.steps.values()), default=0)
 
     @property
     def roles(self) -> tuple[Row, ...]:
-        """What each role does when: of its first warp, the lane that does most."""
+        """Return the timeline of each role: of its first warp, the lane that does most."""
         warps = {(w.cta, w.number): w for w in self.record.warps}
         made = []
         for role in self.of.roles:
@@ -80,7 +80,7 @@ class Memory(Picture):
 
     @property
     def aliases(self) -> tuple[str, ...]:
-        """Which rows lie over which others."""
+        """List the rows that lie over others."""
         parts = [(span, row.label) for span, row in self._parts()]
         return tuple(
             f"{a} and {b} share {_size(s.space, max(s.start, t.start), min(s.stop, t.stop))}"
@@ -240,7 +240,8 @@ def _kept(marks: list[Mark]) -> Iterable[Mark]:
 
 
 def _written(spans: list[Span]) -> Iterable[Span]:
-    """What is written as one: copies for one phase of a barrier, and what threads write in one step, side by side."""
+    """Join writes that belong together: copies for one phase of a barrier, and neighbouring writes of threads in one
+    step."""
     alike: dict[Any, list[Span]] = defaultdict(list)
     for s in spans:
         if s.writes:
@@ -268,7 +269,7 @@ def _fewer(parts: set[tuple[int, int, str]]) -> set[tuple[int, int, str]]:
 
 
 def _labels(parts: list[tuple[int, int, str]], space: str) -> dict[Any, str]:
-    """What each part is called: by its name, numbered where there are several alike, and its place."""
+    """Return the label of each part: its name, numbered if several are alike, and its place."""
     made = {}
     for part in parts:
         start, stop, name = part

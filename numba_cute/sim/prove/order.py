@@ -21,7 +21,7 @@ from ..ground.clocks import READS, Clock, Gather, ThreadClock
 
 
 class Step(NamedTuple):
-    """What a thread did to a barrier, for reports. how: "arrives", "announces bytes", "issues a copy", "waits"."""
+    """A thread's step on a barrier, for reports. how: "arrives", "announces bytes", "issues a copy", "waits"."""
 
     thread: Any
     place: Any
@@ -78,7 +78,7 @@ class Barrier:
 
 
 class Order:
-    """What the threads of one cluster know of each other's steps.
+    """The order between the steps of one cluster's threads: what each thread knows of the others.
 
     threads: any hashable things, in order. conflicts: all that was found. events: how many steps there were."""
 
@@ -119,7 +119,7 @@ class Order:
         self._signals(bar, step, self._of[step.thread], arrival=False)
 
     def signals(self, bar: Any, promise: tuple[Step, ThreadClock], arrival: bool) -> None:
-        """What was issued before signals a barrier. arrival: or it delivers bytes."""
+        """Signal a barrier with work that was issued before. arrival: False if it delivers bytes instead."""
         self._barriers[bar].now.deferred = True
         self._signals(bar, *promise, arrival)
 

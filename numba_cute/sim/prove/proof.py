@@ -24,7 +24,7 @@ _MOST = 6  # conflicts in a report, and lines of an assumption
 
 @dataclasses.dataclass(frozen=True)
 class Proof:
-    """Whether every order of a launch's threads and asynchronous copies does what the run did.
+    """A proof, or its failure, that every order of a launch's threads and asynchronous copies does what the run did.
 
     proved: no two orders differ in what a barrier's phases hold, so that the run's end, and its checks for races, hold
     for all orders of this launch. kernel, grid, block: of the launch. events: steps of synchronisation that were

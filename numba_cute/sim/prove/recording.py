@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each thread of the first cluster does, step by step, and when by the order that synchronisation makes: of this
-the pictures of a proof are drawn.
+"""Record the steps of each thread of the first cluster, and their times by the order that synchronisation makes: the
+pictures of a proof are drawn from these.
 
 Time counts steps, each of which takes one and begins as soon as what it waits for is over; work under way takes one
 more. So the order in which the run came to do things does not show.
@@ -57,7 +57,7 @@ class Span(NamedTuple):
 
 
 class Warp(NamedTuple):
-    """What a warp's lanes have done. steps: of each lane that did anything, keys with their times."""
+    """The steps of a warp's lanes. steps: for each lane that did anything, keys with their times."""
 
     cta: int
     number: int
@@ -66,7 +66,7 @@ class Warp(NamedTuple):
 
 
 class Use(NamedTuple):
-    """What one thread did to an mbarrier once. barrier: its name, without the stage. how: "arrives", "waits" …"""
+    """One use of an mbarrier by a thread. barrier: its name, without the stage. how: "arrives", "waits" …"""
 
     barrier: str
     cta: int
@@ -335,7 +335,7 @@ class _Names:
         return name + (f"[{ranges(self.stages[name])}]" if len(self.stages[name]) > 1 else "")
 
     def memory(self, memory: Any, address: int) -> str:
-        """What lies at an address of a memory."""
+        """Return the name of what lies at an address of a memory."""
         cta = getattr(memory, "cta", None)
         if cta is None:
             return getattr(memory, "label", "global memory")

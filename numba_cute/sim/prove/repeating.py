@@ -68,7 +68,8 @@ class Repeating(Prover):
             self._rounds.look(self._counted(), [clock for held in self._promised.values() for _, clock in held])
 
     def _counted(self) -> Any:
-        """What the barriers of the cluster count, who has come where, and what is under way."""
+        """Return the cluster's state: the counts of its barriers, the threads that have come to each, and the work
+        under way."""
         cluster = self._cluster
         bars = [
             (b.live, b.expected, b.pending, b.tx, b.phase & 1, b.announced, b.delivered)

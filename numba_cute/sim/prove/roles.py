@@ -12,7 +12,7 @@ from ..ground.report import count, ranges
 from .recording import KINDS, Key, Record, Warp
 
 COLOUR = dict(zip(KINDS, (COLOURS[7], COLOURS[6], COLOURS[0], COLOURS[3], COLOURS[2], COLOURS[5])))
-"""Of each kind of step."""
+"""The colour of each kind of step."""
 _LONGEST = 300
 """Steps of a loop's body that are looked for."""
 
@@ -40,12 +40,12 @@ class Loop:
 
     @property
     def shape(self) -> Any:
-        """What is alike in loops that differ in how often they go round."""
+        """Return a value that is equal for loops that differ only in their number of rounds."""
         return "loop", tuple(map(_shape, self.body))
 
     @property
     def times(self) -> str:
-        """How often, in words."""
+        """Return the number of rounds, in words."""
         return f"{self.least} x" if self.least == self.most else f"{self.least} to {self.most} x"
 
 
@@ -104,7 +104,7 @@ class Role:
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Roles(Picture):
-    """What each role of the kernel's warps does, step by step. roles: each a `Role`."""
+    """The steps of each role of the kernel's warps. roles: each a `Role`."""
 
     roles: tuple[Role, ...]
 
@@ -221,7 +221,7 @@ def _together(alike: dict[tuple[Line, ...], list[Warp]]) -> list[tuple[list[Line
 
 
 def _within(lines: tuple[Line, ...], held: list[Line]) -> set[int]:
-    """Which of the steps that are held are these, one after the other; none if they are not all there."""
+    """Return the positions of these steps, in their order, among those held; none if they are not all there."""
     found, at = set(), 0
     for line in lines:
         while at < len(held) and held[at][:2] != line[:2]:
@@ -253,7 +253,7 @@ _NAMES = (
     ("scheduler", ("clc_try_cancel",)),
     ("TMA store", ("s2g",)),
 )
-"""What a role is called by, and what instructions' names hold then."""
+"""The names of roles, each with parts of the names of the instructions that show it."""
 
 
 def _name(steps: tuple[Any, ...]) -> str:

@@ -71,7 +71,7 @@ class Rounds:
 
 
 def _ranks(order: Order, promised: Iterable[Any]) -> Hashable:
-    """How all epochs that matter to an order compare with each other, agent by agent."""
+    """Compare all epochs that matter to an order with each other, agent by agent, and return their ranks."""
     clocks: list[Clock | None] = []
     marks: list[tuple[int, int]] = []  # agents and epochs beside those of clocks
     plain: list[Hashable] = []

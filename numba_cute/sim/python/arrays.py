@@ -45,7 +45,7 @@ def place(at: Any) -> Any:
 
 
 def is_selection(at: Any) -> bool:
-    """Whether an index has arrays in it, which choose elements."""
+    """Say whether an index has arrays in it, which choose elements."""
     return (
         any(isinstance(i, (np.ndarray, list)) for i in at)
         if isinstance(at, tuple)
@@ -75,7 +75,7 @@ class DeviceArray(np.ndarray[Any, Any]):
     declared: tuple[bool, int] | None = None
 
     def __cute_view__(self) -> seam.ArrayView:
-        """What a tensor is made of: as known, or not, as it is to compiled code."""
+        """Return the view from which a tensor is made: static or not, as it is to compiled code."""
         running: Any = seam.current()
         address, readonly = self.__array_interface__["data"]
         at = address - running.run.thread.cta.smem.start

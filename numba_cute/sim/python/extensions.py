@@ -21,7 +21,8 @@ from .arrays import DeviceArray, bare_array
 
 
 class Extensions:
-    """What is overloaded, asked once in a run. rebuilt: gives what stands for a Python function in the simulator."""
+    """The overloads of Numba's extensions, looked up once in a run. rebuilt: gives the simulator's replacement of a
+    Python function."""
 
     def __init__(self, rebuilt: Callable[[Any], Any]) -> None:
         self._rebuilt = rebuilt
@@ -40,7 +41,7 @@ class Extensions:
         return self._context
 
     def function(self, fn: Any) -> Any:
-        """What stands for a function that is overloaded, or None."""
+        """Return the replacement of a function that is overloaded, or None."""
         if self.context is None:
             return None
         cases = _cases(self.context._lookup_global(fn))

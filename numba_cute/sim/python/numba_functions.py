@@ -61,7 +61,7 @@ _FLOATS: dict[str, Callable[..., Any]] = {
     "signbit": np.signbit, "isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite, "finite": np.isfinite,
     "llrint": lambda x: int(np.rint(x)), "llround": lambda x: int(np.copysign(np.floor(np.abs(x) + 0.5), x)),
 }  # fmt: skip
-"""Of floats, by the name without the suffix of the type."""
+"""Functions of floats, by the name without the suffix of the type."""
 
 _BITS: dict[str, Callable[..., Any]] = {
     "abs": abs, "llabs": abs, "max": max, "llmax": max, "min": min, "llmin": min, "umax": max, "ullmax": max,
@@ -94,7 +94,7 @@ _BITS: dict[str, Callable[..., Any]] = {
     "float_as_int": lambda x: np.float32(x).view(np.int32), "int_as_float": lambda x: np.int32(x).view(np.float32),
     "float2half_rn": lambda x: np.float16(x).view(np.int16), "half2float": lambda x: np.int16(x).view(np.float16),
 }  # fmt: skip
-"""Of integers and bits."""
+"""Functions of integers and bits."""
 
 _MODES = {"rd": "rm", "ru": "rp", "rz": "rz"}
 _DIRECTED = re.compile(r"(d|f|fmaf|fma)(add|sub|mul|div|rcp|sqrt|rsqrt)?_(r[nzud])")
@@ -179,7 +179,7 @@ _HALF: dict[str, Callable[..., Any]] = {
         "trunc",
     )},
 }  # fmt: skip
-"""Of half precision, by the name without its h; exact in float64, and rounded once."""
+"""Functions of half precision, by the name without its h; exact in float64, and rounded once."""
 
 
 _WIDENS = ("bfloat162float", "bfloat16_to_float32")

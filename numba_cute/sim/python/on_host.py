@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What functions of `cute.jit` compute with that the host calls: on the CPU, at once. Leaves are `dtypes.Scalar`."""
+"""Arithmetic of `cute.jit` functions that the host calls: on the CPU, at once. Leaves are `dtypes.Scalar`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _needs_threads(what: str) -> CuteError:
 
 
 class _Absent:
-    """What stands for the thread of a host function, whose parts there are none of."""
+    """A placeholder for the thread of a host function, which has none of a thread's parts."""
 
     def __init__(self, what: str) -> None:
         self.what = what
@@ -184,4 +184,4 @@ _WORDS = {
     "flag": "a carry", "at_exit": "the kernel's end", "arch": "the target", "tensor_map": "a tensor map",
     "told": "an event", "timeline": "an event",
 }  # fmt: skip
-"""What a request of `seam.Backend` is about."""
+"""The subject of each request of `seam.Backend`, in words."""

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which copy of the body of an unrolled loop runs: compiled, each copy is code of its own, and allocates for itself."""
+"""Find the copy of an unrolled loop's body that runs: compiled, each copy is code of its own, and allocates for
+itself."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ class Values:
     """Answers of a backend (`seam.Backend`) that need neither memory nor threads."""
 
     def _machine(self) -> Machine:
-        """What the body of an instruction runs on."""
+        """Return the machine on which the body of an instruction runs."""
         raise NotImplementedError
 
     def _registers(self, regs: Regs, verb: str) -> Any:

@@ -189,7 +189,8 @@ def epilogue_tma_store(
 def _store_by_tma(
     k: Any, warp_idx: Any, atom: CopyAtom, buffers: Tensor, parts: Tensor, coord: Any, c_pipeline: Any
 ) -> Callable[[int, Any], None]:
-    """What stores a part from a buffer, once all have written that, and waits until the next buffer is free."""
+    """Make the function that stores a part from a buffer, once all have written it, and waits until the next buffer is
+    free."""
     part_of, there = cpasync.tma_partition(
         atom, 0, layout.make_layout(1), group_modes(buffers, 0, 2), group_modes(parts, 0, 2)
     )

@@ -211,7 +211,7 @@ def current_stream(args: Any) -> int:
 
 
 def description(array: Any, numba_type: Any) -> Description | None:
-    """How the attributes of an array describe it, of a library that is known; None for any other."""
+    """Return the attributes that describe an array of a known library; None for any other array."""
     if type(array) is DeviceNDArray:
         return Description(
             "_numba_type_", numba_type, None, ("_strided_memory_view_shim", "ptr"), "shape", "strides", 0, 1

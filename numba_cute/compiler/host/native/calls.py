@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: F821
 # mypy: ignore-errors
-"""What all machine code does with objects of Python, as functions of words (language.py): never run as Python."""
+"""Work on Python's objects that all machine code shares, as functions of words (language.py): never run as Python."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: F821
 # mypy: ignore-errors
-"""How objects of the host are made again for other addresses, as functions of words (language.py): never run as Python.
+"""Make objects of the host again for other addresses, as functions of words (language.py): never run as Python.
 
 A mould (moulds.py) is of the objects that a function gives for arrays of some kinds. Its work is steps, which each make
 an object; the last one's is the result. Moulds of a function of arrays are found by what DLPack's exchange functions
@@ -35,7 +35,7 @@ MOULD_WORDS = 8
 # The words of an argument of a function of arrays: an array's class, or 0 and the argument itself; what is said of it.
 ARRAY_CLASS, ITSELF, ELEMENT, WHERE, DIMS, FORM, ALIGNED, ARGUMENT_SIZE = range(0, 64, 8)
 ALIGNMENT = 16
-"""What makes two arrays of different kinds: whether they begin at a multiple of as many bytes."""
+"""The alignment that divides arrays into kinds: they begin at a multiple of this many bytes, or not."""
 # A step's words, and its kinds.
 KIND, A, B, C, D, CAST_WORDS, CAST_SIZE = 0, 8, 16, 24, 32, 5, 40
 NUMBER, TUPLE, PART, BYTES, SLOTTED, OBJECT = range(6)
@@ -72,7 +72,7 @@ def tuple_of(step, objs, made):
 
 
 def bytes_of(step, bases):
-    """What a launch packs of the object: bytes, where the address stands in some places, or a tensor map of it."""
+    """Return the bytes that a launch packs of the object, with the address at its places, or in a tensor map."""
     made = PyBytes_FromStringAndSize(load64(step + A), load64(step + B))
     if made == 0:
         return 0
@@ -165,7 +165,7 @@ def made_by(step, objs, bases, made):
 
 
 def cast(mould, objs, bases):
-    """What a mould gives of objects whose memory begins at `bases`: a new reference; 0 if it does not suit."""
+    """Make a mould's result for objects whose memory begins at `bases`: a new reference; 0 if it does not suit."""
     left = load64(mould + ARRAYS)
     masks = load64(mould + MASKS)
     while left:
@@ -201,7 +201,7 @@ def cast_one(mould, obj, base):
 
 
 def alike_fields(state, a, b, names):
-    """Whether two objects of one static class have the same fields."""
+    """Say whether two objects of one static class have the same fields."""
     left = PyTuple_Size(names)
     while left:
         left -= 1
@@ -221,7 +221,7 @@ def alike_fields(state, a, b, names):
 
 
 def alike(state, a, b):
-    """Whether two arguments are the same to what is made of them."""
+    """Say whether two arguments give the same result."""
     if a == b:
         return 1
     kind = load64(a + 8)
@@ -259,7 +259,7 @@ def alike(state, a, b):
 
 
 def same_form(form, view, dims):
-    """Whether an array has the extents and strides of a mould."""
+    """Say whether an array has the extents and strides of a mould."""
     shape = load64(view + 24)
     strides = load64(view + 32)
     while dims:
@@ -292,7 +292,7 @@ def kind_of(state, obj):
 
 
 def has_other_numbers(kind, obj):
-    """Whether an array's memory holds other numbers than the array has."""
+    """Say whether an array's memory holds other numbers than the array has."""
     name = load64(kind + OTHER_NUMBERS)
     if name == 0:
         return 0
@@ -313,7 +313,7 @@ def begins(view):
 
 
 def suits(state, argument, obj, view, kind):
-    """Whether an argument is like a mould's. kind: of arrays; 0 of no array."""
+    """Say whether an argument suits a mould's. kind: of arrays; 0 for anything else."""
     if load64(argument + ARRAY_CLASS) == 0:
         return kind == 0 and alike(state, obj, load64(argument + ITSELF))
     if kind == 0 or load64(argument + ARRAY_CLASS) != load64(obj + 8):
@@ -340,7 +340,7 @@ def all_suit(state, mould, args, count, views, kinds):
 
 
 def made_again(own, args, count):
-    """What a function of arrays gives; 0 if there is no mould."""
+    """Return the result of a function of arrays; 0 if there is no mould."""
     state = load64(own + STATE)
     views = scratch(64 * count)
     kinds = scratch(8 * count)
@@ -415,7 +415,7 @@ def mould_of(obj):
 
 
 def address_of(tensor):
-    """Where a tensor's memory begins; 0 if it cannot be told."""
+    """Return the address of a tensor's memory; 0 if it is not known."""
     found = PyObject_GetAttr(tensor, ITERATOR)
     if found == 0:
         return refused()
@@ -445,7 +445,7 @@ def all_alike(state, mould, args, count):
 
 
 def made_of(state, args, count):
-    """What a function gives of a tensor and other arguments; 0 if there is no mould."""
+    """Return the result of a function of a tensor and other arguments; 0 if there is no mould."""
     obj = load64(args + 8)
     if load64(obj + 8) != load64(state + TENSOR):
         return 0

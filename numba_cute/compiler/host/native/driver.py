@@ -14,7 +14,7 @@ from numba.cuda.cudadrv import devices
 from ....seam import CuteError
 
 NAMES = ("cuLaunchKernelEx", "cuCtxGetCurrent", "cuCtxPushCurrent", "cuCtxPopCurrent")
-"""What is called, in the order of words.py's words."""
+"""The driver's functions that are called, in the order of words.py's words."""
 
 
 class Driver:

@@ -28,16 +28,16 @@ from .moulds import Looking, Mould, Varied
 from .trusted import CASTS, LAUNCHES
 
 MOST_MOULDS, MOST_CHILDREN = 1024, 64
-"""Of a function of arrays, and of a tensor."""
+"""The most moulds of a function of arrays, and of a tensor."""
 
 
 def alike(a: Any, b: Any) -> bool:
-    """Whether two arguments are the same to a function, which may look at all that is in them."""
+    """Say whether two arguments are the same to a function, which may look at all that is in them."""
     return is_known(a) and is_known(b) and exact(a, ours=True) == exact(b, ours=True)
 
 
 def is_known(x: Any) -> bool:
-    """Whether an argument is proved immutable."""
+    """Say whether an argument is proved immutable."""
     return is_exact(x, ours=True)
 
 
@@ -56,7 +56,7 @@ class Viewed:
 
     @property
     def end(self) -> int:
-        """Where it ends."""
+        """Return the address of its end."""
         return int(self.base + self.bytes * (1 + sum((n - 1) * abs(d) for n, d in zip(self.shape, self.strides) if n)))
 
 
@@ -81,11 +81,11 @@ _TELL_ADDRESSES = frozenset((
 _OF_POINTERS = frozenset(("int", "float", "bool", "str", "format", "divmod", "hex", "bin", "oct"))
 """Functions that tell it of a pointer."""
 _MOST_CHANGES = 8
-"""How often what a function reads may change, until it runs each time."""
+"""The number of changes in what a function reads, after which it runs each time."""
 
 
 class Reading:
-    """What a function reads beside its arguments: nothing that changes, if it is this library's own.
+    """The reads of a function besides its arguments: nothing that changes, if it is this library's own.
 
     function: the Python. words: of the function, where machine code looks. ours: whether it is this library's."""
 
@@ -140,12 +140,12 @@ class Reading:
 
 
 def _tells_addresses(names: set[str]) -> bool:
-    """Whether code that asks for these may have what an array's address makes of a number."""
+    """Say whether code that uses these names may turn an array's address into a number."""
     return bool(names & _TELL_ADDRESSES or ("iterator" in names and names & _OF_POINTERS))
 
 
 def _is_ours(function: Any) -> bool:
-    """Whether a function is this library's, the ready-made kernels' too: these read nothing that changes."""
+    """Say whether a function is this library's, including the ready-made kernels': these read nothing that changes."""
     held = getattr(function, "__globals__", {}).get("__name__", "")
     return str(held).partition(".")[0] == LIBRARY
 
@@ -219,7 +219,7 @@ class Function:
 
 
 def _has_array(x: Any) -> bool:
-    """Whether there is an array among arguments, or in tuples of them: one that machine code would not look for."""
+    """Say whether there is an array among arguments, or in tuples of them: one that machine code would not look for."""
     return any(map(_has_array, x)) if isinstance(x, (list, tuple)) else arrays.exchange_of(x) is not None
 
 
@@ -236,7 +236,7 @@ _NEGATIVE = sys.intern("is_neg")
 
 
 class Moulds:
-    """What machine code knows of all functions."""
+    """The moulds of all functions, as machine code knows them."""
 
     def __init__(self) -> None:
         self._kept: list[Any] = [alike, self._derived]
@@ -339,7 +339,7 @@ class Moulds:
 
 @dataclass
 class _Described:
-    """Of an array that attributes describe: where it begins, on a GPU."""
+    """The memory of an array that attributes describe: its address, on a GPU."""
 
     base: int
     on_gpu: bool = True

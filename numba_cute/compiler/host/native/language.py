@@ -91,7 +91,7 @@ WORDS: dict[str, Callable[..., Any]] = {
     "store8": _store(BYTE), "store16": _store(HALF), "store32": _store(SINGLE), "store64": _store(WORD),
     "copy": _copy, "scratch": _scratch, "narrowed": _narrowed, "floated": _floated, "call32": _call32,
 }  # fmt: skip
-"""What functions of words call beside each other: memory, conversions, and functions by their address."""
+"""Functions that functions of words call besides each other: memory, conversions, and functions by their address."""
 
 _ARITHMETIC = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.BitAnd: "and_", ast.BitOr: "or_", ast.LShift: "shl",

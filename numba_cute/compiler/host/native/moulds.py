@@ -27,7 +27,7 @@ MOST_TOLD = 8
 
 
 class Varied(Exception):
-    """What a function gave cannot be made again: it holds something whose origin is not known."""
+    """An error: a function's result cannot be made again, as it holds something whose origin is not known."""
 
 
 class Given:
@@ -56,8 +56,8 @@ class Items:
 
 
 class Packed:
-    """What a launch packed of an object. data: of one. patches: where in it there is an address, or a tensor map; the
-    address, as a Number and as it was, and the map or None."""
+    """The bytes of an object that a launch packed. data: of one. patches: the places of an address, or a tensor map;
+    the address, as a Number and as it was, and the map or None."""
 
     def __init__(self, data: bytes, patches: list[tuple[int, Number, int, bytes | None]]) -> None:
         self.data, self.patches = data, patches
@@ -73,7 +73,7 @@ class Made:
 
     @property
     def launched(self) -> bool:
-        """Whether it is a tensor or an atom, which kernels take."""
+        """Say whether it is a tensor or an atom, which kernels take."""
         return bool({"iterator", "tensor_map"} & set(self.varied))
 
     @property
@@ -93,8 +93,8 @@ class Made:
 
 
 class Mark:
-    """What an object was cast from: which object of which mould. address: the mould's words, of its result, and else
-    0."""
+    """The origin of a cast object: which object of which mould. address: of the mould's words, for its result;
+    otherwise 0."""
 
     __slots__ = ("address", "made", "mould")
 
@@ -110,8 +110,8 @@ class Mark:
 
 
 class Mould:
-    """How the result of a function is made again. result: what it is made of, one of the classes above. masks: of each
-    array the bits of its address that must be 0. on_gpu: whether the arrays lie on a GPU, so that launches need not ask
+    """The steps that make the result of a function again. result: its parts, of the classes above. masks: for each
+    array the bits of its address that must be 0. on_gpu: True if the arrays lie on a GPU, so that launches need not ask
     where."""
 
     def __init__(self, result: Made | Items, masks: list[int], on_gpu: bool) -> None:
@@ -149,7 +149,7 @@ class Mould:
         self.set(casting.WORK, ctypes.addressof(block))
 
     def numbers(self, numbers: list[int]) -> int:
-        """Where some words are from now on."""
+        """Keep some words, and return their address."""
         made = (ctypes.c_int64 * max(1, len(numbers)))(*numbers)
         self.kept.append(made)
         return ctypes.addressof(made)
@@ -220,8 +220,8 @@ class Mould:
 
 
 class Looking:
-    """What a function's result is made of. given: the arrays that it was made of, or the one tensor. bases, ends: where
-    they begin and end. iterator: of the tensor."""
+    """The search for the parts of a function's result. given: the arrays that it was made from, or the one tensor.
+    bases, ends: where they begin and end. iterator: of the tensor."""
 
     def __init__(self, given: list[Any], bases: list[int], ends: list[int], iterator: Any = None) -> None:
         self.given, self.bases, self.ends, self.iterator = given, bases, ends, iterator
@@ -229,14 +229,14 @@ class Looking:
         self.seen: list[tuple[Any, Made]] = []
 
     def result(self, x: Any) -> Any:
-        """What makes `x`. Varied: it is not known, or no array is in it."""
+        """Return the steps that make `x`. Varied: they are not known, or no array is in it."""
         found = self.at(x)
         if not isinstance(found, (Made, Items)):
             raise Varied
         return found
 
     def at(self, x: Any) -> Any:
-        """What makes `x`: `x` itself, if no address changes it."""
+        """Return the step that makes `x`: `x` itself, if no address changes it."""
         for which, one in enumerate(self.given):
             if x is one:
                 return Given(which)
@@ -327,8 +327,8 @@ class Looking:
 
 
 def _is_plain(x: Any) -> bool:
-    """Whether something is for good what it is: it is proved immutable; or it is a class, a member of an enumeration, a
-    function that holds nothing, or a kernel, of which it matters which one it is."""
+    """Say whether something never changes: it is proved immutable; or it is a class, a member of an enumeration, a
+    function that holds nothing, or a kernel, which count by identity."""
     if isinstance(x, FunctionType):
         return x.__closure__ is None and is_exact((x.__defaults__, tuple((x.__kwdefaults__ or {}).values())))
     if getattr(x, "__cute_kernel__", False):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 MAP = 64
-"""What a tensor map's address is a multiple of (CUDA driver API, CUtensorMap)."""
+"""The alignment of a tensor map's address (CUDA driver API, CUtensorMap)."""
 HEADER = 64
 """Bytes before the parameters that an object remembers."""
 

@@ -30,7 +30,7 @@ from .driver import current_context, driver, function_address
 from .options import PLAIN, Options
 
 _CONSTANTS = (FunctionType, BuiltinFunctionType, type, DType, StaticEnum, enum.EnumMeta)
-"""What a kernel knows by itself, and not by what it holds."""
+"""Types of values that a kernel knows by identity, and not by what they hold."""
 _LAYOUTS = {"C": words.IN_C, "F": words.IN_F, "A": words.IN_NEITHER}
 _names: dict[str, str] = {}
 
@@ -41,9 +41,9 @@ class Unknown(Exception):
 
 @dataclass(frozen=True)
 class Setting:
-    """How a kernel is launched. kernel: the compiled kernel. handle: the driver's, an int. grid, block: three each.
+    """The setting of a launch. kernel: the compiled kernel. handle: the driver's, an int. grid, block: three each.
     smem: bytes. stream: its handle; None for the one that the arguments' libraries are using. cluster: three, or None.
-    options: what else the driver is asked for."""
+    options: further requests to the driver."""
 
     kernel: Any
     handle: int
@@ -60,7 +60,7 @@ class Setting:
 
 
 class Plan:
-    """What a launch in machine code is made by: see words.py.
+    """The plan of a launch in machine code: see words.py.
 
     setting: of the launch. steps: those of the arguments. template: the parameters' bytes, whose constants are there.
     offsets: where each parameter begins. streams: those that tell where to launch. tied: whether an argument says its
@@ -123,7 +123,7 @@ class Plan:
 
     @property
     def launched(self) -> int:
-        """How many launches it made."""
+        """Return the number of launches that it made."""
         return int(self.words[words.LAUNCHED // 8])
 
     def pack_for_good(self) -> None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: F821
 # mypy: ignore-errors
-"""Whether what a function of the host reads beside its arguments is as it was, as functions of words (language.py):
+"""Check that what a function of the host reads besides its arguments is unchanged, as functions of words (language.py):
 never run as Python."""
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PLACE_KIND, HOLDER, PLACE_NAME, THERE, PLACE_SIZE = range(0, 40, 8)
 
 
 def has_items(holder, count, items):
-    """Whether a dictionary has these keys and values, in this order, and no others."""
+    """Say whether a dictionary has these keys and values, in this order, and no others."""
     if PyDict_Size(holder) != count:
         return 0
     at = scratch(24)
@@ -59,7 +59,7 @@ def all_lead_there(own):
 
 
 def reads_the_same(own):
-    """Whether all that a function reads beside its arguments is as it was when its moulds were made."""
+    """Say whether all that a function reads besides its arguments is unchanged since its moulds were made."""
     holds = load64(own + HOLDS)
     if holds == 0:
         return all_lead_there(own)

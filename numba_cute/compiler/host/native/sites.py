@@ -14,7 +14,7 @@ from .plans import Plan
 from .trusted import LAUNCHES
 
 MOST_PLANS = 64
-"""Of a site: what comes after is launched the slow way."""
+"""The most plans of a site: launches beyond them go the slow way."""
 
 
 _SITES: weakref.WeakKeyDictionary[Any, weakref.WeakSet[Site]] = weakref.WeakKeyDictionary()
@@ -87,7 +87,7 @@ def relatives(kernel: Any, key: Any) -> list[Plan]:
 
 
 FORGETS: list[Callable[[Any], None]] = []
-"""What forgets all else that was made for launches of a kernel, which it is given as Numba holds it."""
+"""Functions that forget all else that was made for launches of a kernel; each takes the kernel as Numba holds it."""
 
 
 def forgetting(recompile: Callable[[Any], Any]) -> Callable[[Any], Any]:

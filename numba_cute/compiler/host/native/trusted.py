@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether machine code may be trusted with this Python: what it calls is there, objects lie as it reads and makes
-them. Asked when it would first be used; where it may not, launches and what is made for them go through Python."""
+"""Decide whether machine code may be trusted with this Python: its functions exist, and objects lie as it reads and
+makes them. Asked before its first use; if it may not, launches and what is made for them go through Python."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: F821
 # mypy: ignore-errors
-"""What a launch does, as functions of words (language.py): never run as Python.
+"""The work of a launch, as functions of words (language.py): never run as Python.
 
 A site, where kernels are launched, has plans. A plan is of one specialisation of the kernel: steps, which each check an
 argument and pack it, and what the driver is given. The first plan that all arguments suit is launched; if none is, or
@@ -33,9 +33,9 @@ TUPLE, SAME, INTEGER, FLOAT, BOOLEAN, EQUAL, REMEMBERED, EXCHANGED, DESCRIBED, A
 NO_ARGUMENT = -2
 """The parent of a step that is of no argument: of what the step itself names."""
 SMALL, UNSIGNED, ABOVE = range(3)
-"""Which integers a step takes: those of 63 bits and a sign; those of 64 bits; those above the first."""
+"""The integers that a step takes: those of 63 bits and a sign; those of 64 bits; those above the first."""
 OBJECT, INDEXED, SCALAR = range(3)
-"""Where a step's number comes from: the object, its __index__, the value of one of this library's scalars."""
+"""The source of a step's number: the object, its __index__, the value of one of this library's scalars."""
 # The words of a description by attributes.
 CHECKED, IS, DEVICE, DEVICE_OF, POINTER, POINTER_OF, SHAPE, STRIDES = range(0, 64, 8)
 CALLED, UNIT, FALSE_ATTRIBUTE, DESCRIPTION_WORDS = 64, 72, 80, 11
@@ -128,7 +128,7 @@ def equal(step, obj):
 
 
 def remembered(step, obj, out):
-    """What an object of this library remembers of itself as parameters; if nothing, a Python function tells it."""
+    """Read the parameters that an object of this library remembers of itself; if none, a Python function gives them."""
     held = PyObject_GetAttr(obj, load64(step + A))
     if held == 0:
         PyErr_Clear()
@@ -163,7 +163,7 @@ def asked(step, obj, out):
 
 
 def watched(step):
-    """Whether an attribute is the object that it was."""
+    """Say whether an attribute is the same object as before."""
     found = PyObject_GetAttr(load64(step + A), load64(step + B))
     if found == 0:
         return refused()
@@ -360,7 +360,7 @@ def stream_now(of, place):
 
 
 def captured(plan, stream):
-    """Whether a stream is being captured, where the kernel itself is launched: no graph goes into another."""
+    """Say whether a stream is being captured, where the kernel itself is launched: no graph goes into another."""
     place = scratch(8)
     store64(place, 0)
     return call32(load64(plan + CAPTURES), stream, place) != 0 or load32(place) != 0

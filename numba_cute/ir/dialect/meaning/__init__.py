@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each operation gives, for the values that types show and for those of a running program alike: one function
+"""The result of each operation, for the values that types show and for those of a running program alike: one function
 each, by the layout algebra."""
 
 from __future__ import annotations

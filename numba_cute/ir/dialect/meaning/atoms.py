@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the threads of one instruction hold what it copies or multiplies: layouts from (thread, value) to elements.
+"""Layouts from (thread, value) to elements: how the threads of one instruction hold what it copies or multiplies.
 
 They are those of CuTe's traits, by what a type says of an atom: None for an instruction that is not told here.
 """

@@ -24,7 +24,7 @@ class Value(NamedTuple):
 
     @property
     def is_static(self) -> bool:
-        """Whether nothing of it is known only at run time."""
+        """Say whether all of it is known at compile time."""
         return is_static(self.value)
 
     @property

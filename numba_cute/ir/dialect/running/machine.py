@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What runs a module: functions, their values, and the operations of the dialect `cute`."""
+"""The machine that runs a module: functions, their values, and the operations of the dialect `cute`."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class Left(Exception):
 
 
 Frame = dict[SSAValue, Any]
-"""What the values of a function are while it runs: ints, and `Value`s of the dialect."""
+"""The values of a running function: ints, and `Value`s of the dialect."""
 Runs = Callable[["Machine", Any, Frame, list[Any]], Sequence[Any]]
-"""What runs an operation: (machine, operation, frame, operands) to results."""
+"""A function that runs an operation: (machine, operation, frame, operands) to results."""
 
 
 class Machine:
@@ -103,7 +103,7 @@ class Branch(Exception):
 
 
 RUNS: dict[str, Runs] = {}
-"""What runs each operation beside the dialect's, by its name: `standard.py` and `device.py` add theirs."""
+"""The functions that run operations of other dialects, by name: `standard.py` and `device.py` add theirs."""
 
 
 def runs(*names: str) -> Callable[[Runs], Runs]:

@@ -24,9 +24,9 @@ _FEW = 16
 
 
 class Conflict(NamedTuple):
-    """How two accesses conflict. why: what is missing between them: "order", "scope" or "proxy". late: the one that is
-    reported is asynchronous and was issued before the other. scopes: of both, if they are atomics. ranges: the bytes of
-    both in words, where they differ."""
+    """The reason why two accesses conflict. why: the missing guarantee: "order", "scope" or "proxy". late: the reported
+    one is asynchronous and was issued before the other. scopes: of both, if they are atomics. ranges: the bytes of both
+    in words, if they differ."""
 
     a_wrote: bool
     m_writes: bool
@@ -86,7 +86,7 @@ def place_text(memory: Any, address: int) -> str:
 
 
 def _doubts(m: Any, a: Any) -> str:
-    """What a thread's last wait did not tell it, if that may be why nothing orders the two."""
+    """Return a note on what a thread's last wait did not guarantee, if that may be why nothing orders the two."""
     for t in (m.threads[0], a.threads[0]):
         bar, text = t.doubt or (None, None)
         if bar is not None and (a.group != MBARRIER or a.on is bar):

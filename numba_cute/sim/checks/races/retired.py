@@ -15,7 +15,7 @@ from .shadow import Bundle, History, distinct
 
 _CHUNK = 1 << 18  # elements of a shadow that are looked at at once
 _Members = tuple[bool, frozenset[int]]
-"""Of a set of readers: whether some of it were plain reads that are forgotten, and the numbers of the others."""
+"""A set of readers: whether some of it were plain reads that are forgotten, and the numbers of the others."""
 
 
 Bases = tuple[int, int, int]

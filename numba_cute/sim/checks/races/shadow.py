@@ -25,7 +25,7 @@ from .tiles import LEAST, MOST, Tiles
 WIDEST_ATOMIC = 16
 """Bytes of the widest atomic of a thread; a reduction of more by TMA stands for all before it."""
 KEPT_ATOMICS = 4
-"""Of what came before the last atomic that of so many blocks, and of so many warps, is kept: time stays linear."""
+"""The number of blocks, and of warps, whose accesses before the last atomic are kept: time stays linear."""
 
 
 class Shadow:
@@ -340,7 +340,7 @@ class History:
         region.set(shadow.writers, me)
 
     def _latest(self, accesses: set[int]) -> frozenset[int]:
-        """Of atomics, and of plain accesses, the last of each of some blocks and warps."""
+        """Return the last accesses of some blocks and warps, of atomics and of plain accesses."""
         kept: set[int] = set()
         known = [(i, self.access(i)) for i in sorted(accesses)]
         for some in ([(i, a) for i, a in known if a.atomic], [(i, a) for i, a in known if not a.atomic]):

@@ -115,7 +115,7 @@ def in_pipe(m: Any, pipe: Pipe) -> Access:
 
 
 class Cell(NamedTuple):
-    """What happened to an element: who wrote it last, and who has read it since."""
+    """The history of an element: its last writer, and its readers since."""
 
     writer: Access | None
     readers: frozenset[Access]

@@ -57,7 +57,7 @@ class Tiles:
         self.patterns: dict[Any, Pattern] = {}
 
     def writers(self, start: int, stop: int) -> set[int] | None:
-        """Who wrote a range last; None if that is not known of all of it."""
+        """Return the last writers of a range; None if they are not known for all of it."""
         found, missing = set(), stop - start
         for first, last, who in self.written:
             if first < stop and start < last:

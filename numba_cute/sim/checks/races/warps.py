@@ -18,7 +18,7 @@ from .shadow import Bundle, History, Shadow, distinct, shadow_of
 
 Column = NDArray[np.int32]
 FEW = 8
-"""Of accesses of other kinds (a copy's, a warp's) to the lanes' bytes so many are looked at one by one."""
+"""The most accesses of other kinds (a copy's, a warp's) to the lanes' bytes that are looked at one by one."""
 
 
 class Warps:

@@ -26,7 +26,7 @@ class Uninitialised(Check):
         self._suspect: UninitializedReadError | None = None
         """The first read of what nobody had written: an error, unless it proves to be a race."""
         self._lanes: dict[Any, list[Any]] = {}
-        """Of a load from tensor memory that is being performed, its patches with lanes that nobody has written."""
+        """For a load from tensor memory that is being performed, its patches with lanes that nobody has written."""
 
     def reads_unwritten(self, m: Any, memory: Any, address: int) -> None:
         if self._suspect is None:

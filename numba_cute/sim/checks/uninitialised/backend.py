@@ -283,7 +283,7 @@ def _why(x: Any, i: int) -> Why | None:
 
 
 def _decides(op: Any, operands: Sequence[Any], i: int) -> Why | None:
-    """Why element `i` of a result is undefined, or None."""
+    """Return the reason why element `i` of a result is undefined, or None."""
     if op == "where" and _why(operands[0], i) is None:
         cond = operands[0].array if type(operands[0]) is Partial else operands[0]
         chosen = operands[1 if (cond[i] if isinstance(cond, np.ndarray) else cond) else 2]

@@ -16,7 +16,7 @@ from ...python.arithmetic.undefined import POISON, Never, Partial, Undefined, Wh
 from .unwritten import undefine
 
 Reasons = dict[str, dict[int, Why]]
-"""Why elements of operands are undefined, by operand and element (0 of a scalar)."""
+"""Reasons why elements of operands are undefined, by operand and element (0 of a scalar)."""
 
 _KINDS = {"pred": "bool", "f32": "float", "f64": "float"}
 _TYPES: dict[str, Any] = {"u16": np.uint16, "s32": np.int32, "u64": np.uint64, "f32": np.float32, "f64": np.float64}
@@ -117,7 +117,7 @@ def _tuple(outs: Any) -> tuple[Any, ...]:
 
 
 def _elements(meet: Any, name: str, i: int) -> int:
-    """How many elements an operand has in a thread."""
+    """Return the number of elements of an operand in a thread."""
     given = meet.operands[i].get(name)
     return int(given.count) if isinstance(given, Regs) else len(given) if isinstance(given, (list, tuple)) else 1
 
@@ -154,7 +154,7 @@ def _mark(meet: Any, o: Operand, tries: Any, why: list[Reasons]) -> None:
 
 
 def through(row: Instr, own: Why | None, other: Why) -> Why:
-    """Why a result is undefined: its accumulator is, or another operand."""
+    """Return the reason why a result is undefined: its accumulator is, or another operand."""
     why = other if own is None else own
     if Role.ACCUMULATOR in row.roles and isinstance(why, Never) and why.by is None:
         return why._replace(by=row, role="operand" if own is None else "acc")

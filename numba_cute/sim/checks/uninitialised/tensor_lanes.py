@@ -15,7 +15,7 @@ from ...python.arithmetic.undefined import Why
 
 
 class Unset(NamedTuple):
-    """What a thread has loaded of a lane that nobody has written. load: which load, and where."""
+    """A thread's load from a lane that nobody has written. load: which load, and where."""
 
     thread: Any
     load: str

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which of its registers a thread has written: each register file has a bit for every element that is undefined, until
-all are written. `Thread.unwritten` holds those files, by the file's id."""
+"""Track the registers that a thread has written: each register file has a bit for every element that is undefined,
+until all are written. `Thread.unwritten` holds those files, by the file's id."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Unwritten:
             last, bits = at, bits ^ low
 
     def reasons(self, regs: Regs, thread: Any, read: Place) -> dict[int, Why]:
-        """Why those of a span are undefined, which is read at a line."""
+        """Return the reasons why registers of a span, which is read at a line, are undefined."""
         (start, per), made = self.place(regs), self.made
 
         def why(i: int) -> Why:
@@ -89,7 +89,7 @@ def written(regs: Regs, thread: Any) -> None:
 
 
 def undefine(regs: Regs, thread: Any, why: dict[int, Why]) -> None:
-    """Of a span that was written, these elements have what is undefined."""
+    """Mark these elements of a span that was written as undefined."""
     written(regs, thread)
     if why:
         u = thread.unwritten.get(id(regs.file))

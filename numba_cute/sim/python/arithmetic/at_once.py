@@ -15,7 +15,7 @@ from .cases import COMPARED
 from .lanes import Lanes
 
 RING = ("add", "sub", "mul", "and_", "or_", "xor")
-"""Of which the low bits of a result depend on the operands' low bits alone."""
+"""Operators whose result's low bits depend on the operands' low bits alone."""
 _FLOATS = (Float32, Float64)
 
 

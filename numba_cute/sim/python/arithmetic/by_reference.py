@@ -256,7 +256,7 @@ def _met(name: str, f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def python_functions() -> dict[str, Any]:
-    """What stands for Python's builtins."""
+    """Return the replacements of Python's builtins."""
     space = numbas()
     for name in ("abs", "round", "pow"):
         space[name] = _static_first(space[name], getattr(builtins, name))

@@ -56,7 +56,7 @@ def _half(x: float) -> float:
 
 @functools.cache
 def rounder(dtype: DType) -> Unary:
-    """What rounds a double to a type of floats."""
+    """Return a function that rounds a double to a type of floats."""
     if dtype is Float64:
         return float
     if dtype is Float32:
@@ -103,7 +103,7 @@ def _wraps(dtype: DType) -> Unary:
 
 @functools.cache
 def converter(src: DType, dst: DType) -> Unary | None:
-    """What converts a value as Numba casts it; None where it stays the same."""
+    """Return a function that converts a value as Numba casts it; None if the value stays the same."""
     if src is dst:
         return None
     if dst is Boolean:
@@ -258,7 +258,7 @@ _DIVIDE: dict[str, Binary] = {"floordiv": operator.floordiv, "mod": operator.mod
 
 
 def on_operands(op: str, operands: tuple[DType, ...], result: DType) -> Binary:
-    """What computes an operator on values of the types that a signature names."""
+    """Return a function that computes an operator on values of the types in a signature."""
     if op in _COMPARE:
         return getattr(operator, op)  # type: ignore[no-any-return]
     if op == "pow" and operands[0].is_float and not operands[1].is_float:

@@ -126,7 +126,7 @@ class TypeOf(type):
 
 @functools.cache
 def type_of(real: Any, of_reference: bool = False) -> Any:
-    """What stands in a kernel for a type of Python's or NumPy's numbers; any other type is itself.
+    """Return the replacement, in a kernel, of a type of Python's or NumPy's numbers; any other type is itself.
 
     of_reference: whether floats too are static (`by_reference`).
     """
@@ -265,7 +265,8 @@ def _divmod(a: Any, b: Any) -> Any:
 
 
 def whole_of(x: Any) -> Any:
-    """What `round` and the like give of an integer: itself, in the type that operators compute in. None of a float."""
+    """Return the result of `round` and the like for an integer: itself, in the type that operators compute in. None for
+    a float."""
     dtype = type_of_class(type(x))
     if dtype is None or not dtype.is_integer or dtype is Boolean:
         return None
@@ -367,7 +368,7 @@ def unrolled_range(*args: Any, name: str = "range_constexpr") -> Any:
 
 
 def range_of(*args: Any, **keywords: Any) -> Any:
-    """What stands for `range`, Python's and the library's, in a kernel."""
+    """Make a `range`, Python's or the library's, in a kernel."""
     check_keywords(keywords)
     if not isinstance(keywords.get("unroll_full", False), (bool, int)):
         raise CuteError(NO_STATIC_UNROLLING)
@@ -403,7 +404,7 @@ def _sum(items: Any, start: Any = 0) -> Any:
 
 
 def python_functions() -> dict[str, Any]:
-    """What stands for Python's builtins in a kernel."""
+    """Return the replacements of Python's builtins in a kernel."""
     space = dict(vars(builtins))
     space |= {kind.__name__: type_of(kind) for kind in (int, float, bool)}
     space |= {

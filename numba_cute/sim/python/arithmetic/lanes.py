@@ -94,7 +94,7 @@ class Lanes(Leaf):
 
     @property
     def divisor(self) -> int:  # type: ignore[override]
-        """What divides the values of all lanes."""
+        """Return a number that divides the values of all lanes."""
         integers = self.dtype is None or self.dtype.is_integer
         return math.gcd(*self.values) or 1 if integers else 1
 
@@ -185,7 +185,7 @@ _RING = ("add", "sub", "mul")
 
 
 def _plainly(op: str, xs: list[int], ys: list[int], t: DType) -> bool:
-    """Whether an operator does what Python's does: nothing is negative, is divided by 0, or is shifted out."""
+    """Say whether an operator does the same as Python's: nothing is negative, divided by 0, or shifted out."""
     if op in ("lshift", "rshift") and max(ys) >= t.width:
         return False
     return min(xs) >= 0 and min(ys) >= (op in ("floordiv", "mod")) and max(max(xs), max(ys)) <= CLASSES[t].high
@@ -289,7 +289,7 @@ class LaneVector(Leaf):
 
 
 class Apart:
-    """Of which each lane has one of its own."""
+    """A value of which each lane has one of its own."""
 
     __slots__ = ()
     __hash__ = None  # type: ignore[assignment]
@@ -348,7 +348,7 @@ class LaneFile(Apart):
         return self.base
 
     def rows(self, convoy: Any) -> Any:
-        """What selects the lanes' rows: a slice where they lie side by side."""
+        """Return an index for the lanes' rows: a slice if they are adjacent."""
         threads = convoy.threads
         low, high = threads[0].index - self.first, threads[-1].index - self.first
         if high - low + 1 == len(threads):

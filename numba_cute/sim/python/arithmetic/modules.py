@@ -132,11 +132,11 @@ def _at_once(name: str, f: Any, each: Callable[..., Any]) -> Callable[..., Any]:
 # ------------------------------------------------------------------ NumPy
 
 _SAME = ("floor", "ceil", "trunc", "absolute", "negative", "square", "sign", "positive", "conjugate", "reciprocal")
-"""Of one number, in its own type."""
+"""Functions of one number, in its own type."""
 _LOGIC = ("isnan", "isinf", "isfinite", "signbit", "logical_not", "logical_and", "logical_or", "logical_xor", "equal",
           "not_equal", "less", "less_equal", "greater", "greater_equal")  # fmt: skip
 _FLOATING = ("true_divide", "divide", "arctan2", "hypot", "copysign", "logaddexp", "logaddexp2", "nextafter", "ldexp")
-"""Of two numbers, as floats."""
+"""Functions of two numbers, as floats."""
 
 
 def _floating(t: DType) -> DType:
@@ -223,7 +223,7 @@ class Module:
 
 
 def replaced(value: Any, of_math: bool) -> Any:
-    """What stands for a member of `math` or NumPy."""
+    """Return the replacement of a member of `math` or NumPy."""
     if isinstance(value, float):
         return from_python(value)
     if isinstance(value, type) and issubclass(value, np.generic):

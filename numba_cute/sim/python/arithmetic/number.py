@@ -23,7 +23,7 @@ from .compute import limits
 from .overloads import TYPES
 
 _KEPT = 1 << 16
-"""How many numbers of one type are kept as the one object for their value."""
+"""The most numbers of one type that are kept, each as the one object for its value."""
 
 
 class Number(seam.Leaf):
@@ -210,7 +210,7 @@ def plain(value: Any) -> Any:
 
 
 def static_hash(value: Any) -> int:
-    """What a method `__hash__` gives: an error if it is known only at run time."""
+    """Return the result of a method `__hash__`; refuse one that is known only at run time."""
     if isinstance(value, Number):
         raise seam.CuteError(NO_KEY)
     return hash(value)

@@ -30,7 +30,7 @@ Unary = Callable[[Any], Any]
 
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 FOLDED = ("add", "sub", "mul", "floordiv", "mod", "lshift", "rshift", "and_", "or_", "xor", "pow", *COMPARISONS)
-"""What is static of static operands."""
+"""Operators that are static for static operands."""
 _LOW, _HIGH = limits(Int64)
 _STATIC = (int, bool)
 SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**",
@@ -109,7 +109,8 @@ def _found(op: str, python: Binary, a: type, b: type) -> Binary:
 
 
 def _of_complex(python: Binary) -> Binary:
-    """What computes an operator of a complex number and a real one, in double precision as Numba."""
+    """Make a function that computes an operator of a complex number and a real one, in double precision as Numba
+    does."""
     return lambda a, b: python(value_of(a), value_of(b))
 
 
@@ -148,7 +149,7 @@ def typed_operator(op: str, f: Binary, result: DType, a: type, b: type) -> Binar
 
 
 _EXACT = ("add", "sub", "mul", "and_", "or_", "xor")
-"""Of integers: what Python computes is right but for wrapping around."""
+"""Operators of integers for which Python's result is right but for wrapping around."""
 
 
 def _maker(result: DType) -> Unary:
@@ -173,7 +174,7 @@ def _made(f: Binary, make: Unary, first: bool, second: bool) -> Binary:
 
 
 def _wrapping(exact: Binary, result: DType, first: bool, second: bool) -> Binary:
-    """What wraps around where it must. A number that exists already is looked up here, for speed."""
+    """Make an operator that wraps around where it must. A number that exists already is looked up here, for speed."""
     make, get, (low, high) = CLASSES[result].make, CLASSES[result].found, limits(result)
 
     def made(out: int) -> Any:
@@ -438,7 +439,7 @@ class Casts(dict[type, Unary]):
 
 @functools.cache
 def casts(dtype: DType) -> Casts:
-    """What casts numbers to a type."""
+    """Return the casts of numbers to a type."""
     return Casts(dtype)
 
 

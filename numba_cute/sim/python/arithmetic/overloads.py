@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which of several signatures Numba's typing chooses: the one whose arguments need the least conversion."""
+"""Choose among several signatures as Numba's typing does: the one whose arguments need the least conversion."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TYPES = (Boolean, *INTEGERS, Float16, BFloat16, *REALS)
 """The types of numbers that kernels compute with."""
 
 EXACT, PROMOTE, SAFE, UNSAFE = range(4)
-"""How well a type converts to another, from the best on."""
+"""Ranks of the conversion of a type to another, best first."""
 
 
 class Case(NamedTuple):
@@ -59,7 +59,7 @@ _UNSAFE = [(Int16, Float16), (Float16, Int16), (Int32, Float32), (Float32, Int32
 
 
 def _conversions() -> dict[tuple[DType, DType], int]:
-    """How each type converts to each other: along a path of conversions as its worst step."""
+    """Return the rank of each type's conversion to each other: that of the worst step on a path of conversions."""
     found: dict[tuple[DType, DType], int] = {(t, t): EXACT for t in TYPES}
     for kind, pairs in ((PROMOTE, _PROMOTES), (SAFE, _SAFE)):
         for a, b in pairs:

@@ -104,7 +104,7 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def compares(op: str, x: Any, y: Any, t: DType) -> bool:
-    """Whether two values compare so in a type."""
+    """Say whether a comparison of two values in a type is true."""
     if t.is_integer:
         low, high = limits(t)
         if not (low <= x <= high and low <= y <= high):
@@ -212,7 +212,7 @@ def _of_bits(op: str, cls: type[Number], slow: Callable[..., Any]) -> Any:
 
 
 _UNKNOWN = ("floordiv", "mod", "xor", "or_", "rshift")
-"""What gives a number of which nothing is known to divide it, of one of which that is so."""
+"""Operators that give a number of unknown divisor for one of unknown divisor."""
 
 for _op in _OPERATORS:
     _operator(_op)

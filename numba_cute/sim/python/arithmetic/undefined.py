@@ -26,10 +26,10 @@ POISON = (0xFF, 0x7B, 0xFB)
 
 
 class Why(Protocol):
-    """Why a value is undefined."""
+    """The reason why a value is undefined."""
 
     def error(self, place: Place, how: str) -> SimError:
-        """What to say when it is used at a line. how: what for."""
+        """Return the error for a use of it at a line. how: the kind of use."""
 
 
 class OutsideMask(NamedTuple):
@@ -42,7 +42,8 @@ class OutsideMask(NamedTuple):
 
 
 class Made(NamedTuple):
-    """Where registers (or a local array) were made. name: the variable, or "". layout: theirs, if it is known."""
+    """The place where registers (or a local array) were made. name: the variable, or "". layout: theirs, if it is
+    known."""
 
     what: str
     name: str

@@ -42,7 +42,7 @@ class Handler(NamedTuple):
 
 
 class Body(NamedTuple):
-    """What a code object does. Handlers stay where they are when instructions are added."""
+    """The instructions of a code object. Handlers stay where they are when instructions are added."""
 
     instructions: list[Instruction]
     handlers: list[Handler]

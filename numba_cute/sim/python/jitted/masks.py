@@ -20,7 +20,7 @@ from .bytecode import VERSION, Instruction
 
 _UNFIT = ("RETURN_", "RAISE_", "RERAISE", "YIELD_", "SEND", "STORE_DEREF", "STORE_GLOBAL", "STORE_NAME", "DELETE_",
           "SETUP_", "PUSH_EXC_INFO", "BEFORE_WITH", "LOAD_FAST_AND_CLEAR", "IMPORT_")  # fmt: skip
-"""What does more than its lanes may do alone, or is not seen through."""
+"""Instructions that do more than some lanes may do alone, or that are not seen through."""
 
 _OPEN: dict[int, list[tuple[If, Any, Any]]] = {}
 """By a frame's id: the `if`s in which lanes of it are alone, with their convoy and mask."""
@@ -35,7 +35,7 @@ class If:
         self.holds = holds
 
     def enter(self, condition: Any) -> Any:
-        """What it is to be decided by: the lanes that go into it are then those for which the code is run."""
+        """Return the value that decides the branch: if its lanes differ, the code is run for those that go into it."""
         if type(condition) is not Lanes:
             return condition
         f = condition.convoy
@@ -79,7 +79,7 @@ def item_changes(container: Any) -> None:
 
 
 class _Flow:
-    """Where instructions go on, and which variables they read and set."""
+    """The flow of some code: where instructions go on, and which variables they read and set."""
 
     def __init__(self, instructions: list[Instruction]) -> None:
         self.code = instructions

@@ -60,7 +60,8 @@ def taken(kernel: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
 
 
 def function_of(kernel: Any) -> Any:
-    """What is called of an object whose class has a host function for its `__call__`; itself of anything else."""
+    """Return the function that is called for an object whose class has a host function as its `__call__`; anything else
+    itself."""
     called = inspect.getattr_static(type(kernel), "__call__", None)
     return kernel.__call__ if getattr(called, "__cute_host__", False) else kernel
 
@@ -164,7 +165,7 @@ class Rebuilder:
 
     @property
     def _builtins(self) -> dict[str, Any]:
-        """What stands for Python's functions in the function that is rebuilt, or in the kernel."""
+        """Return the replacements of Python's functions in the function that is rebuilt, or in the kernel."""
         return self._of_reference if self._reference else self._numbas
 
     def _function(self, fn: FunctionType, reference: bool) -> Any:
@@ -310,9 +311,8 @@ class Rebuilder:
         return found
 
     def _beyond(self, cls: type, bases: tuple[type, ...]) -> tuple[type, ...]:
-        """What stands between the rebuilt bases of a class and the class itself: a class with the methods that
-        `super()` finds in bases which are not rebuilt, as `object.__init__`, and not the class's own. Nothing where it
-        finds none.
+        """Return a class between the rebuilt bases of a class and the class itself, with the methods that `super()`
+        finds in bases which are not rebuilt, as `object.__init__`, and not the class's own. Nothing if it finds none.
         """
         rebuilt = {n for b in bases for k in b.__mro__ if self._classes.get(k) is k for n in vars(k)}
         own = [n for n, m in vars(cls).items() if isinstance(m, FunctionType) and n not in rebuilt]
@@ -355,7 +355,7 @@ class Rebuilder:
         return copy
 
     def _called(self, value: Any) -> Any:
-        """What stands for a function, or a class of the user's, that is an argument of a kernel."""
+        """Return the replacement of a function, or a class of the user's, that is an argument of a kernel."""
         if type(value) is partial:
             return partial(self._called(value.func), *map(self.own, value.args), **value.keywords)
         is_function = isinstance(value, FunctionType) or isinstance(getattr(value, "py_func", None), FunctionType)
@@ -363,7 +363,8 @@ class Rebuilder:
         return self.replace(value) if is_function or is_class else value
 
     def _held(self, value: Any) -> Any:
-        """What stands for an object of the host, with its methods, and the functions and classes in it, rebuilt."""
+        """Return the replacement of an object of the host, with its methods, and the functions and classes in it,
+        rebuilt."""
         found = self._objects.get(id(value))
         if found is None:
             found = self._objects[id(value)] = object.__new__(self._held_class(type(value)))
@@ -444,7 +445,7 @@ def _with_attributes(function: FunctionType, attributes: dict[str, Any]) -> Func
 
 
 def _is_generated(member: Any) -> bool:
-    """Whether a method was not written, as those that a dataclass has."""
+    """Say whether a method was generated, as a dataclass's are."""
     return getattr(getattr(member, "__code__", None), "co_filename", "") == "<string>"
 
 

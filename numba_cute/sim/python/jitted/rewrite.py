@@ -137,7 +137,7 @@ def _counted(instructions: list[Instruction], loops: Iterable[int], consts: list
 
 
 _CHECKED = ("LOAD_FAST_CHECK" if VERSION >= (3, 12) else "LOAD_FAST", "LOAD_DEREF")
-"""What reads a variable that may not be set."""
+"""Instructions that read a variable that may not be set."""
 
 
 def _guarded(

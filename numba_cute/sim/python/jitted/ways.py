@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which of its copies a function's code stands for as it runs: by which calls it was inlined, and in which rounds of
+"""Find the copy that a function's code stands for as it runs: by which calls it was inlined, and in which rounds of
 unrolled loops it is (`typed.meetings.Way`)."""
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Origin(NamedTuple):
 
 
 ORIGINS: weakref.WeakKeyDictionary[CodeType, Origin] = weakref.WeakKeyDictionary()
-"""Of rewritten code whose functions ask by which way they run."""
+"""The origins of rewritten code whose functions ask by which way they run."""
 
 
 class _Rounds:
