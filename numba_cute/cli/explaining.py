@@ -63,9 +63,9 @@ def word(name: str) -> str:
         return repr(target(name))
     if name in CHECKS:
         return f"{name}: a check of the simulator\n\n{_doc(CHECKS[name])}"
-    rows = [row for row in TABLE.values() if name in (row.name, _mnemonic(row.ptx))]
+    rows = [row for row in TABLE.values() if name in (row.name, row.mnemonic)]
     if not rows:
-        rows = [row for row in TABLE.values() if row.ptx.lstrip("{ ").startswith(name)]
+        rows = [row for row in TABLE.values() if row.mnemonic.startswith(name)]
     if rows:
         return "\n\n".join(map(_row, rows[:8])) + (f"\n\nand {len(rows) - 8} more" if len(rows) > 8 else "")
     known = [*TARGETS, *CHECKS, *TABLE]
@@ -76,20 +76,16 @@ def word(name: str) -> str:
     )
 
 
-def _mnemonic(ptx: str) -> str:
-    return ptx.split()[0].partition("[")[0] if ptx.split() else ""
-
-
 def _doc(value: Any) -> str:
     return inspect.getdoc(value) or ""
 
 
 def _row(row: Any) -> str:
     """Write an instruction as the table has it."""
-    said = "as sem and scope say" if "{sem}" in row.ptx else "weak: it orders nothing"
+    said = "as sem and scope say" if "{sem}" in row.text else "weak: it orders nothing"
     order = f"{row.sem} at {row.scope}" if row.sem else said
     lines = {
-        "PTX": " ".join(row.ptx.split()),
+        "PTX": row.text,
         "target": f"{row.target} and later" if not row.target.endswith("a") else row.target,
         "issued by": f"a {row.issuer}",
         "operands": "; ".join(o.name for o in row.operands) or "none",

@@ -34,6 +34,8 @@ def test_classes_are_static_immutable_and_documented(name):
 
 
 KEPT_PLAIN = {
+    "_repr_svg_",
+    "_repr_html_",
     "__init__",
     "__post_init__",
     "__getattr__",

@@ -337,12 +337,13 @@ KERNELS = [
     kernel("kernels: products", multiply, "plainly nothing release start scaled", PLAIN, LONG, SCALED, TWO_HALVES,
            EXPERTS),
     kernel("kernels: ampere GEMM", warps, "add_up leave", _warps(64, 64, 160), _warps(64, 64, 40, True)),
-    kernel("kernels: tcgen05 GEMM", umma, "fill multiply", _umma((136, 136, 200), test_umma.LEAST, True),
+    kernel("kernels: tcgen05 GEMM", umma, "fill left multiply", _umma((136, 136, 200), test_umma.LEAST, True),
            _umma((136, 264, 72), test_umma.Umma(256, 1), True),
            _umma((136, 136, 200), test_umma.LEAST._replace(splits=2)), _umma((300, 136, 72), test_umma.PAIR),
-           _behind(_umma((40, 72, 40), test_umma.LEAST), 2)),
+           _behind(_umma((40, 72, 40), test_umma.LEAST), 2),
+           partial(test_indexed.check, 150, 24, 300, 30, 200, test_umma.Umma(64, 2))),
     kernel("kernels: tcgen05's parts", umma_parts, "plainly give_back Multiplier.multiply Leaving.put "
-           "Leaving.put_piece Leaving.tail Leaving.create Multiplier.create Rings.create Way.put "
+           "Leaving.put_piece Leaving.fill Leaving.tail Leaving.create Multiplier.create Rings.create Way.put "
            "Way.take tensor_memory", _over_rows(70, 0, 130, m=136, n=136, cut=test_umma.LEAST),
            _over_rows(600, m=136, n=264, cut=test_umma_grouped.ALONE), _umma((136, 136, 200), test_umma.LEAST)),
     kernel("kernels: tcgen05 over rows", umma_outer, "outer", _over_rows(5, 0, 70, m=8, n=16, cut=test_umma.LEAST),

@@ -18,10 +18,12 @@ from numba_cute.kernels.attention import (
     umma_multiply,
     umma_softmax,
 )
+from numba_cute.kernels.conv import sums, windows
 from numba_cute.kernels.gemm import grouped_outer, groups, umma_grouped
 from numba_cute.kernels.rows import bound, groupnorm, norm_parts
 
 from ..kernels.attention import test_latent, test_umma, test_umma_backward
+from ..kernels.conv import test_windows
 from ..kernels.gemm import test_grouped, test_umma_grouped
 from ..kernels.rows import arrays, test_norm
 from .shipped import EXPERTS, PLAIN, SHARED, Problem, _behind, _read_after, _rng, _top, _wide, kernel
@@ -87,6 +89,11 @@ def _over_rows(*rows: int, m: int, n: int) -> Problem:
     return partial(test_grouped.test_products_over_the_rows_of_groups_are_right_and_see_no_others, rows, m, n)
 
 
+def _windows(case: int) -> Problem:
+    return partial(test_windows.test_taps_of_a_row_share_a_window, *test_windows.CASES[case])
+
+
+SUMS = partial(test_windows.test_sums_are_added_where_they_are, 20, 64, (1, 0))
 ONE, RAGGED, AHEAD = _by_tcgen05("one"), _by_tcgen05("ragged"), _by_tcgen05("queries_ahead")
 STAGE = _by_tcgen05("one_stage")
 ATTENTION = (ONE, AHEAD, RAGGED, STAGE, _behind(ONE, 2))
@@ -115,4 +122,7 @@ KERNELS = [
            _behind(_of_groups(5, 0, 70, n=24, k=24, cut=test_umma_grouped.NARROW), 2)),
     kernel("kernels: sums over rows", grouped_outer, "outer", _over_rows(5, 0, 70, m=24, n=40),
            _behind(_over_rows(5, 0, 70, m=24, n=40), 2)),
+    kernel("kernels: windows of pixels", windows, "load store windows", _windows(0), _windows(1),
+           _behind(_windows(0), 2)),
+    kernel("kernels: sums of parts", sums, "add_up", SUMS, _behind(SUMS, 2)),
 ]  # fmt: skip

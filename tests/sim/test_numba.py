@@ -258,7 +258,7 @@ def test_launch_errors_come_first():
 
 def test_a_progress_bar_counts_clusters(capsys):
     simulate(lambda: None, progress=True)[3, 1]()
-    assert "3/3" in capsys.readouterr().err
+    assert "3 of 3 clusters" in capsys.readouterr().err
 
 
 def test_memory_that_was_not_given():

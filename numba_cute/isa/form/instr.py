@@ -102,6 +102,16 @@ class Instr:
         """Tell whether it is a loop of its own until something has come."""
         return " bra " in self.ptx
 
+    @property
+    def text(self) -> str:
+        """Write its PTX in one line, for people."""
+        return " ".join(self.ptx.split())
+
+    @property
+    def mnemonic(self) -> str:
+        """Name the instruction with which its PTX begins, qualifiers and all."""
+        return self.text.lstrip("{ ").partition(" ")[0].partition("[")[0]
+
     def __getattr__(self, name: str) -> Any:
         """Read the row when a field of it is first asked for."""
         if name not in Instr.__annotations__:

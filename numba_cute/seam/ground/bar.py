@@ -73,8 +73,11 @@ class Bar:
             self._write(str(self))
             if self._ended.wait(_EVERY):
                 break
-        self._write("")
-        sys.stderr.write("\r")
+        if self._after:
+            self._write("")
+        else:  # who asked for it keeps how it ended
+            self._write(str(self))
+        sys.stderr.write("\r" if self._after else "\n")
         sys.stderr.flush()
 
     def _write(self, line: str) -> None:
