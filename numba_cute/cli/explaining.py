@@ -82,10 +82,10 @@ def _doc(value: Any) -> str:
 
 def _row(row: Any) -> str:
     """Write an instruction as the table has it."""
-    said = "as sem and scope say" if "{sem}" in row.text else "weak: it orders nothing"
+    said = "as sem and scope say" if "{sem}" in row.in_a_line else "weak: it orders nothing"
     order = f"{row.sem} at {row.scope}" if row.sem else said
     lines = {
-        "PTX": row.text,
+        "PTX": row.in_a_line,
         "target": f"{row.target} and later" if not row.target.endswith("a") else row.target,
         "issued by": f"a {row.issuer}",
         "operands": "; ".join(o.name for o in row.operands) or "none",

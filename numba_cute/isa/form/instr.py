@@ -103,14 +103,14 @@ class Instr:
         return " bra " in self.ptx
 
     @property
-    def text(self) -> str:
+    def in_a_line(self) -> str:
         """Write its PTX in one line, for people."""
         return " ".join(self.ptx.split())
 
     @property
     def mnemonic(self) -> str:
         """Name the instruction with which its PTX begins, qualifiers and all."""
-        return self.text.lstrip("{ ").partition(" ")[0].partition("[")[0]
+        return self.in_a_line.lstrip("{ ").partition(" ")[0].partition("[")[0]
 
     def __getattr__(self, name: str) -> Any:
         """Read the row when a field of it is first asked for."""
