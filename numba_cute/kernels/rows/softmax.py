@@ -223,20 +223,33 @@ def gradient_of(team, logits, at, first, log, smoothing, z, cap):
     return made * (1.0 - part * part)
 
 
+def finish_some(team, xs, dx, row, at, first, count, log, scale, smoothing, z, cap):
+    """Store a row's gradients by `count` vectors of this thread's from `first` on, of a row in memory."""
+    values = team.read_some(xs.kept, row, ABSENT, first, count)
+    team.put_some(
+        team.at(dx, row), row, gradient_of(team, values, at, first, log, smoothing, z, cap) * scale, first, count
+    )
+
+
 def finish_losses(team, spread, xs, dx, row, at, log, scale, smoothing, z, cap):
-    """Store a row's gradients: of the row when it comes to registers, or in memory, some vectors at a time."""
+    """Store a row's gradients: of the row when it comes to registers, or in memory, some vectors at a time: with
+    smoothing or z in a loop, since there are no registers for all that ptxas would bring at once."""
     if xs.kept is None:
         values = xs.take(team, row, ABSENT)
         team.meeting.sync()
         xs.refill(team, row)
         team.write(dx, row, gradient_of(team, values, at, 0, log, smoothing, z, cap) * scale)
-    else:
+    elif smoothing is None or spread.far:
         xs.wait()
         for first in cute.range(0, spread.vectors, CHUNK, unroll=1, unroll_full=not spread.far):
-            count = spread.chunk(first)
-            values = team.read_some(xs.kept, row, ABSENT, first, count)
-            values = gradient_of(team, values, at, first, log, smoothing, z, cap) * scale
-            team.put_some(team.at(dx, row), row, values, first, count)
+            finish_some(team, xs, dx, row, at, first, spread.chunk(first), log, scale, smoothing, z, cap)
+    else:
+        xs.wait()
+        rest = spread.vectors % CHUNK
+        for first in cute.range(0, spread.vectors - rest, CHUNK, unroll=1):
+            finish_some(team, xs, dx, row, at, first, CHUNK, log, scale, smoothing, z, cap)
+        if rest > 0:
+            finish_some(team, xs, dx, row, at, spread.vectors - rest, rest, log, scale, smoothing, z, cap)
 
 
 def cross_entropy_backward(x, target, lse, dloss, dx, ignored, smoothing, z, cap, spread):
