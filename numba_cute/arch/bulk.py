@@ -34,7 +34,21 @@ def cp_async_wait_group(n: int) -> None:
 def cp_async_mbarrier_arrive_noinc(mbar_ptr: Pointer | Int) -> None:
     """Arrive at the barrier `mbar_ptr` (a Pointer to shared memory) once, when all cp.async that this thread has issued
     so far are complete. Each thread; the barrier's count includes these arrivals. PTX cp.async.mbarrier.arrive.noinc,
-    sm_80."""
+    sm_80.
+
+    >>> x = cute.runtime.from_dlpack(np.arange(4, dtype=np.float32), assumed_align=16)
+    >>> def kernel(x):
+    ...     bar = arch.alloc_smem(cute.Int64, 1)
+    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 4, alignment=16), cute.make_layout(4))
+    ...     arch.mbarrier_init(bar, 1)
+    ...     arch.mbarrier_init_fence()
+    ...     cute.copy(cute.make_copy_atom(nvgpu.cpasync.CopyG2SOp(), cute.Float32, num_bits_per_copy=128), x, s)
+    ...     arch.cp_async_mbarrier_arrive_noinc(bar)
+    ...     arch.mbarrier_wait(bar, 0)
+    ...     print(s[3])
+    >>> cute.simulate(kernel)[1, 1](x)
+    3.0
+    """
     isa.cp_async_mbarrier_arrive_noinc(shared_address(mbar_ptr, "cp_async_mbarrier_arrive_noinc"))
 
 
@@ -61,11 +75,17 @@ def cp_async_bulk_wait_group(group: int, read: bool = False) -> None:
 def griddepcontrol_wait() -> None:
     """Wait until the grids that this one depends on (it was launched with `cute.launch(…, pdl=True)`) have ended and
     their memory is visible. Any thread. The simulator runs launches one after the other, so it finds no missing wait.
-    PTX griddepcontrol.wait, sm_90."""
+    PTX griddepcontrol.wait, sm_90.
+
+    >>> cute.simulate(lambda: arch.griddepcontrol_wait())[1, 1]()
+    """
     isa.griddepcontrol_wait()
 
 
 @traced
 def griddepcontrol_launch_dependents() -> None:
-    """Allow dependent grids to start. Any thread, once in each block. PTX griddepcontrol.launch_dependents, sm_90."""
+    """Allow dependent grids to start. Any thread, once in each block. PTX griddepcontrol.launch_dependents, sm_90.
+
+    >>> cute.simulate(lambda: arch.griddepcontrol_launch_dependents())[1, 1]()
+    """
     isa.griddepcontrol_launch_dependents()

@@ -192,37 +192,61 @@ def total_smem_size() -> Int32:
 
 @traced
 def physical_warp_id() -> Int32:
-    """Return the warp's slot in its SM, which may change: for diagnosis. PTX %warpid."""
+    """Return the warp's slot in its SM, which may change: for diagnosis. PTX %warpid.
+
+    >>> cute.simulate(lambda: print(arch.physical_warp_id() < arch.nwarpid()))[1, 1]()
+    True
+    """
     return Int32(isa.sreg_volatile(register="warpid"))
 
 
 @traced
 def nwarpid() -> Int32:
-    """Return the number of warp slots of the SM: for diagnosis. PTX %nwarpid."""
+    """Return the number of warp slots of the SM: for diagnosis. PTX %nwarpid.
+
+    >>> cute.simulate(lambda: print(arch.physical_warp_id() < arch.nwarpid()))[1, 1]()
+    True
+    """
     return Int32(isa.sreg_volatile(register="nwarpid"))
 
 
 @traced
 def smid() -> Int32:
-    """Return the SM that runs the thread now: for diagnosis. PTX %smid."""
+    """Return the SM that runs the thread now: for diagnosis. PTX %smid.
+
+    >>> cute.simulate(lambda: print(0 <= arch.smid() < arch.nsmid()))[1, 1]()
+    True
+    """
     return Int32(isa.sreg_volatile(register="smid"))
 
 
 @traced
 def nsmid() -> Int32:
-    """Return the number of SMs that `smid` may name: for diagnosis. PTX %nsmid."""
+    """Return the number of SMs that `smid` may name: for diagnosis. PTX %nsmid.
+
+    >>> cute.simulate(lambda: print(arch.smid() < arch.nsmid()))[1, 1]()
+    True
+    """
     return Int32(isa.sreg_volatile(register="nsmid"))
 
 
 @traced
 def clock64() -> Any:
-    """Read the SM's cycle counter (64 bits). PTX %clock64."""
+    """Read the SM's cycle counter (64 bits). PTX %clock64.
+
+    >>> cute.simulate(lambda: print(arch.clock64() <= arch.clock64()))[1, 1]()
+    True
+    """
     return isa.clock64()
 
 
 @traced
 def globaltimer() -> Any:
-    """Read the GPU's timer, in nanoseconds (64 bits). PTX %globaltimer."""
+    """Read the GPU's timer, in nanoseconds (64 bits). PTX %globaltimer.
+
+    >>> cute.simulate(lambda: print(arch.globaltimer() <= arch.globaltimer()))[1, 1]()
+    True
+    """
     return isa.globaltimer()
 
 
@@ -295,23 +319,39 @@ def warpsize() -> Int32:
 @traced
 def aggr_smem_size() -> Int32:
     """Return the bytes of shared memory that the block occupies, with what the system reserves. PTX %aggr_smem_size,
-    sm_90."""
+    sm_90.
+
+    >>> cute.simulate(lambda: print(arch.aggr_smem_size()))[1, 1, 0, 1024]()
+    2048
+    """
     return Int32(isa.aggr_smem_size())
 
 
 @traced
 def gridid() -> Int32:
-    """Return a number that tells the launches of a process apart (the low word of 64 bits). PTX %gridid."""
+    """Return a number that tells the launches of a process apart (the low word of 64 bits). PTX %gridid.
+
+    >>> cute.simulate(lambda: print(type(arch.gridid()).__name__))[1, 1]()
+    int32
+    """
     return Int32(isa.gridid())
 
 
 @traced
 def clock() -> Int32:
-    """Read the low word of the SM's cycle counter (Int32). PTX %clock."""
+    """Read the low word of the SM's cycle counter (Int32). PTX %clock.
+
+    >>> cute.simulate(lambda: print(arch.clock() <= arch.clock()))[1, 1]()
+    True
+    """
     return Int32(isa.clock32())
 
 
 @traced
 def globaltimer_lo() -> Int32:
-    """Read the low word of the GPU's timer, in nanoseconds (Int32). PTX %globaltimer_lo."""
+    """Read the low word of the GPU's timer, in nanoseconds (Int32). PTX %globaltimer_lo.
+
+    >>> cute.simulate(lambda: print(type(arch.globaltimer_lo()).__name__))[1, 1]()
+    int32
+    """
     return Int32(isa.globaltimer_lo())

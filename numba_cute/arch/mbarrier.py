@@ -104,7 +104,22 @@ def mbarrier_arrive_and_expect_tx(
 @traced
 def mbarrier_expect_tx(mbar_ptr: Pointer | Int, bytes: Int, peer_cta_rank_in_cluster: Int | None = None) -> None:
     """Add `bytes` (0 to 2^20 - 1) to what the current phase of `mbar_ptr` waits for, without arriving. One thread.
-    peer_cta_rank_in_cluster: as for `mbarrier_arrive`. PTX mbarrier.expect_tx, sm_90."""
+    peer_cta_rank_in_cluster: as for `mbarrier_arrive`. PTX mbarrier.expect_tx, sm_90.
+
+    >>> x = cute.runtime.from_dlpack(np.arange(4, dtype=np.float32), assumed_align=16)
+    >>> def kernel(x):
+    ...     bar = arch.alloc_smem(cute.Int64, 1)
+    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 4, alignment=16), cute.make_layout(4))
+    ...     arch.mbarrier_init(bar, 1)
+    ...     arch.mbarrier_init_fence()
+    ...     arch.mbarrier_expect_tx(bar, 16)
+    ...     cute.copy(cute.make_copy_atom(nvgpu.cpasync.CopyBulkG2SOp(), cute.Float32), x, s, tma_bar_ptr=bar)
+    ...     arch.mbarrier_arrive(bar)
+    ...     arch.mbarrier_wait(bar, 0)
+    ...     print(s[3])
+    >>> cute.simulate(kernel)[1, 1](x)
+    3.0
+    """
     _check(bytes, 0, "bytes", "mbarrier_expect_tx")
     bar = _address(mbar_ptr, "mbarrier_expect_tx")
     if peer_cta_rank_in_cluster is None:
@@ -143,7 +158,16 @@ def mbarrier_try_wait(mbar_ptr: Pointer | Int, phase: Int) -> Any:
 @traced
 def mbarrier_conditional_try_wait(cond: Int, mbar_ptr: Pointer | Int, phase: Int) -> Any:
     """Call `mbarrier_try_wait(mbar_ptr, phase)` if `cond` holds; give True if it does not. Any thread. PTX
-    mbarrier.try_wait, sm_90."""
+    mbarrier.try_wait, sm_90.
+
+    >>> def kernel():
+    ...     bar = arch.alloc_smem(cute.Int64, 1)
+    ...     arch.mbarrier_init(bar, 1)
+    ...     arch.mbarrier_init_fence()
+    ...     print(arch.mbarrier_conditional_try_wait(cute.Int32(0), bar, 0))
+    >>> cute.simulate(kernel)[1, 1]()
+    True
+    """
     if isinstance(cond, (bool, int)):
         return mbarrier_try_wait(mbar_ptr, phase) if cond else True
     b = seam.current()

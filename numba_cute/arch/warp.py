@@ -151,7 +151,15 @@ def shuffle_sync_op(
     value: Number, offset: Int, mask: Int = FULL_MASK, mask_and_clamp: Int = 31, kind: str = "idx"
 ) -> Any:  # fmt: skip
     """Read `value` of the lane that `kind` and `offset` name: "idx" as `shuffle_sync`, "up", "down" or "bfly" as the
-    functions of those names, with their `mask` and `mask_and_clamp`. PTX shfl.sync, sm_70."""
+    functions of those names, with their `mask` and `mask_and_clamp`. PTX shfl.sync, sm_70.
+
+    >>> seen = np.zeros(32, np.int32)
+    >>> def kernel(x):
+    ...     x[arch.lane_idx()] = arch.shuffle_sync_op(arch.lane_idx(), 1, kind="bfly")
+    >>> cute.simulate(kernel)[1, 32](seen)
+    >>> seen[:4]
+    array([1, 0, 3, 2], dtype=int32)
+    """
     if kind not in _SHUFFLES:
         raise CuteError(f"shuffle_sync_op: kind {kind!r} is none of {', '.join(map(repr, _SHUFFLES))}")
     return _shuffle(value, offset, mask, mask_and_clamp, kind)

@@ -22,7 +22,19 @@ __all__ = ["gemm", "mma_atom_call"]
 @traced
 def mma_atom_call(atom: MmaAtom | TiledMma, d: Tensor, a: Tensor, b: Tensor, c: Tensor) -> None:
     """Issue one instruction of `atom`: d = a @ b.T + c on the fragments of one atom, each of one mode (V). c: as in
-    `gemm`, whose threads and errors it has too."""
+    `gemm`, whose threads and errors it has too.
+
+    >>> def kernel():
+    ...     atom = cute.make_mma_atom(nvgpu.MmaUniversalOp(cute.Float32))
+    ...     a, b, c = [cute.make_rmem_tensor(1, cute.Float32) for _ in range(3)]
+    ...     a.fill(2)
+    ...     b.fill(3)
+    ...     c.fill(1)
+    ...     cute.mma_atom_call(atom, c, a, b, c)
+    ...     print(c[0])
+    >>> cute.simulate(kernel)[1, 1]()
+    7.0
+    """
     atom = _atom(atom, "mma_atom_call")
     atom.op.begin(d, c, atom.accumulate)
     atom.issue(d, a, b, True)

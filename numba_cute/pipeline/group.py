@@ -69,6 +69,9 @@ class MbarrierLayout(StaticEnum):
 
     V0: up to 2**20 - 1 arrivals, and pending bytes of -(2**20 - 1) to 2**20 - 1; every target has it, and all barriers
     here.
+
+    >>> pipeline.MbarrierLayout.V0.name
+    'V0'
     """
 
     V0 = "layout::v0"

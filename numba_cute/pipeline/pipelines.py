@@ -156,6 +156,24 @@ class PipelineCpAsync(PipelineAsync):
     cp.async.mbarrier.arrive, sm_80.
 
     `producer_commit` returns at once: the stage is full when the copies of all producing threads are done.
+
+    >>> x = cute.runtime.from_dlpack(np.arange(128, dtype=np.float32), assumed_align=16)
+    >>> def kernel(x):
+    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 128, alignment=16), cute.make_layout(128))
+    ...     all32 = pipeline.CooperativeGroup(pipeline.Agent.Thread, 32)
+    ...     pipe = pipeline.PipelineCpAsync.create(num_stages=1, producer_group=all32, consumer_group=all32)
+    ...     producer, consumer = pipe.make_producer(), pipe.make_consumer()
+    ...     mine = (4,), (arch.thread_idx()[0],)
+    ...     stage = producer.acquire_and_advance()
+    ...     atom = cute.make_copy_atom(nvgpu.cpasync.CopyG2SOp(), cute.Float32, num_bits_per_copy=128)
+    ...     cute.copy(atom, cute.local_tile(x, *mine), cute.local_tile(s, *mine))
+    ...     stage.commit()
+    ...     full = consumer.wait_and_advance()
+    ...     if arch.thread_idx()[0] == 0:
+    ...         print(s[127])
+    ...     full.release()
+    >>> cute.simulate(kernel)[1, 32](x)
+    127.0
     """
 
     @staticmethod
@@ -312,6 +330,25 @@ class PipelineTmaStore:
 
     There are no barriers: `producer_acquire` in the issuing thread, then a named barrier, tells the writers that a
     buffer is free again. sync_object: the stores' TmaStoreFence; num_stages: the number of buffers.
+
+    >>> out = np.zeros((2, 4), np.float32)
+    >>> def kernel(out):
+    ...     rows = cute.make_layout((2, 4), stride=(4, 1))
+    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 8, alignment=16), rows)
+    ...     one = pipeline.CooperativeGroup(pipeline.Agent.Thread)
+    ...     pipe = pipeline.PipelineTmaStore.create(num_stages=2, producer_group=one)
+    ...     atom = cute.make_copy_atom(nvgpu.cpasync.CopyBulkS2GOp(), cute.Float32)
+    ...     for i in cute.range_constexpr(2):
+    ...         pipe.producer_acquire()
+    ...         s[i, None].fill(i)
+    ...         arch.fence_view_async_shared()
+    ...         cute.copy(atom, s[i, None], out[i, None])
+    ...         pipe.producer_commit()
+    ...     pipe.producer_tail()
+    >>> cute.simulate(kernel)[1, 1](cute.runtime.from_dlpack(out, assumed_align=16))
+    >>> out
+    array([[0., 0., 0., 0.],
+           [1., 1., 1., 1.]], dtype=float32)
     """
 
     sync_object: TmaStoreFence

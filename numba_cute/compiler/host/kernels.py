@@ -246,6 +246,12 @@ def dsl_user_op(function: UserFunction) -> Callable[..., Any]:
     function: the Python. It has no branch or loop over what is known only at run time (CuteError there), but for `with
     cute.arch.elect_one():`, also in a function that it calls and that stands before it: then it is as a function
     without a decorator. In a file that imports `cutlass` (the hook answers) it always is, where it has such a branch.
+
+    >>> @cute.dsl_user_op
+    ... def doubled(x):
+    ...     return x + x
+    >>> cute.simulate(lambda: print(doubled(cute.Float32(1.5))))[1, 1]()
+    3.0
     """
     made: Callable[..., Any] = _function("dsl_user_op", function)
     return made if reaches_with(made) else users_operation(seam.traced(made))
