@@ -201,7 +201,19 @@ def partition_and_copy(thr_copy: ThrCopy, src: Tensor, dst: Tensor) -> None:
 
     src, dst: the whole tiles; what lies in registers is the thread's own already, and only retiled. Copies between
     registers and tensor memory are complete when it returns. Executed by all threads of the tiled copy. Raises
-    CuteError as `cute.copy` does. PTX and least target: the operation's."""
+    CuteError as `cute.copy` does. PTX and least target: the operation's.
+
+    >>> from numba_cute import experimental as ext
+    >>> atom = cute.make_copy_atom(nvgpu.CopyUniversalOp(), cute.Float32, num_bits_per_copy=128)
+    >>> tiled = cute.make_tiled_copy_tv(atom, cute.make_layout(32), cute.make_layout(4))
+    >>> a, b = np.arange(128, dtype=np.float32), np.zeros(128, np.float32)
+    >>> tensors = [cute.runtime.from_dlpack(x, assumed_align=16) for x in (a, b)]
+    >>> def kernel(a, b):
+    ...     ext.partition_and_copy(tiled.get_slice(arch.thread_idx()[0]), a, b)
+    >>> cute.simulate(kernel)[1, 32](*tensors)
+    >>> bool((a == b).all())
+    True
+    """
     if not isinstance(thr_copy, ThrCopy):
         raise CuteError(f"partition_and_copy: {thr_copy!r} is no thread's slice; give tiled_copy.get_slice(thread)")
     for t, name in ((src, "src"), (dst, "dst")):
@@ -258,5 +270,13 @@ def _alike(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
 @traced
 def simt_auto_vec_copy(src: Tensor, dst: Tensor) -> None:
     """Copy all elements of `src` to `dst` by this thread, in accesses as wide as layouts and alignment prove: the same
-    as `cute.autovec_copy`, whose errors it has. PTX ld, st and mov, any target."""
+    as `cute.autovec_copy`, whose errors it has. PTX ld, st and mov, any target.
+
+    >>> from numba_cute import experimental as ext
+    >>> a, b = np.arange(4, dtype=np.float32), np.zeros(4, np.float32)
+    >>> tensors = [cute.runtime.from_dlpack(x, assumed_align=16) for x in (a, b)]
+    >>> cute.simulate(lambda a, b: ext.simt_auto_vec_copy(a, b))[1, 1](*tensors)
+    >>> b
+    array([0., 1., 2., 3.], dtype=float32)
+    """
     autovec_copy(src, dst)

@@ -171,6 +171,13 @@ class Simulated:
     None for none. cooperative: all CTAs are to run at once. fallback: the shape of other clusters, None for none.
     proves: what is not proved is an error. sms: of the GPU; None: of the largest that is known.
     outputs: parameters that are to be written. pdl: a programmatic dependent launch.
+
+    >>> simulated = cute.simulate(lambda: print(arch.block_idx()[0]))
+    >>> type(simulated).__name__
+    'Simulated'
+    >>> simulated[2, 1]()
+    0
+    1
     """
 
     kernel: Any

@@ -276,7 +276,15 @@ class CopyReduceBulkS2SOp(_ToPeer):
 @traced
 @known_as("cute_nvgpu.cpasync")
 def group_bulk_copy_modes(src: Tensor, dst: Tensor) -> tuple[Tensor, Tensor]:
-    """Give `src` and `dst` with all modes grouped into one, as bulk copies take them."""
+    """Give `src` and `dst` with all modes grouped into one, as bulk copies take them.
+
+    >>> def kernel():
+    ...     a, b = [cute.make_rmem_tensor((4, 8), cute.Float32) for _ in range(2)]
+    ...     a, b = nvgpu.cpasync.group_bulk_copy_modes(a, b)
+    ...     print(a.shape)
+    >>> cute.simulate(kernel)[1, 1]()
+    ((4, 8),)
+    """
     return _grouped(src), _grouped(dst)
 
 

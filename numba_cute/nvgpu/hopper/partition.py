@@ -92,7 +92,14 @@ def create_tma_multicast_mask(cta_layout_vmnk: Layout, cta_coord_vmnk: Any, mcas
 @known_as("cute_nvgpu.cpasync")
 def prefetch_descriptor(tma_atom: CopyAtom) -> None:
     """Fetch the tensor map of `tma_atom` ahead of its first use. One thread or warp. Raises CuteError for an atom
-    without one. PTX prefetch.tensormap, sm_90."""
+    without one. PTX prefetch.tensormap, sm_90.
+
+    >>> from numba_cute.nvgpu import cpasync
+    >>> x = cute.runtime.from_dlpack(np.zeros((64, 64), np.float16), assumed_align=16)
+    >>> box = cute.make_layout((32, 32), stride=(32, 1))
+    >>> atom, coords = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), x, box, (32, 32))
+    >>> cute.simulate(lambda atom: cpasync.prefetch_descriptor(atom))[1, 32](atom)
+    """
     if tma_atom.tensor_map is None:
         raise CuteError(f"prefetch_descriptor: {tma_atom!r} is not a TMA atom")
     isa.prefetch_tensormap(tma_atom.tensor_map)

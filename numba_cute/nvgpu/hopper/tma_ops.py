@@ -70,7 +70,13 @@ class TmaCopyOp(CopyOp):
     """Copy boxes by a tensor map: the base of all operations that do. PTX cp.async.bulk.tensor, sm_90.
 
     interleaved: True if the map's tensor is cut into slices of channels; recast: how many elements of the tensor one of
-    the map's is; both set by what makes the atom."""
+    the map's is; both set by what makes the atom.
+
+    >>> isinstance(nvgpu.cpasync.CopyBulkTensorTileG2SOp(), nvgpu.cpasync.TmaCopyOp)
+    True
+    >>> isinstance(nvgpu.cpasync.CopyBulkG2SOp(), nvgpu.cpasync.TmaCopyOp)
+    False
+    """
 
     interleaved: bool = field(default=False, kw_only=True, repr=False)
     recast: int = field(default=1, kw_only=True, repr=False)
@@ -277,7 +283,26 @@ class CopyReduceBulkTensorTileS2GOp(ByRow, TmaCopyOp):
 
     reduction_kind: ADD takes integers of 32 and 64 bits, f32, f16 and bf16; MIN and MAX the same integers, f16 and
     bf16; INC and DEC Uint32; AND, OR and XOR integers of 32 and 64 bits; there is no MUL. Raises CuteError for other
-    kinds, and for other types when the atom is made. interleaved, recast: set by make_tiled_tma_atom."""
+    kinds, and for other types when the atom is made. interleaved, recast: set by make_tiled_tma_atom.
+
+    >>> out = np.ones((1, 4), np.float32)
+    >>> t = cute.runtime.from_dlpack(out, assumed_align=16)
+    >>> row = cute.make_layout((1, 4), stride=(4, 1))
+    >>> add = nvgpu.cpasync.CopyReduceBulkTensorTileS2GOp(nvgpu.cpasync.ReductionOp.ADD)
+    >>> atom, coords = nvgpu.cpasync.make_tiled_tma_atom(add, t, row, (1, 4))
+    >>> def kernel(atom, coords):
+    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 4, alignment=128), row)
+    ...     if arch.lane_idx() < 4:
+    ...         s[0, arch.lane_idx()] = arch.lane_idx()
+    ...     arch.fence_view_async_shared()
+    ...     arch.sync_warp()
+    ...     utils.block_copy(atom, s, coords)
+    ...     arch.cp_async_bulk_commit_group()
+    ...     arch.cp_async_bulk_wait_group(0)
+    >>> cute.simulate(kernel)[1, 32](atom, coords)
+    >>> out
+    array([[1., 2., 3., 4.]], dtype=float32)
+    """
 
     reduction_kind: ReductionOp = ReductionOp.ADD
 

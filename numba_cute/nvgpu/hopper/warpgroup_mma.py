@@ -213,7 +213,12 @@ class MmaB1Op(WarpgroupMma):
 
     instruction_shape: (64, n, 256) or (64, n), n 8, 16, 24 or a multiple of 16 up to 256. a_src: where A lies.
     a_major_mode, b_major_mode: K. Operands are Uint8 tensors of 8 bits an element, (M, K / 8) and (N, K / 8), the first
-    bit lowest; `shape_mnk` counts bytes along K. Raises CuteError for others."""
+    bit lowest; `shape_mnk` counts bytes along K. Raises CuteError for others.
+
+    >>> op = nvgpu.warpgroup.MmaB1Op((64, 8), nvgpu.OperandSource.SMEM)
+    >>> cute.make_mma_atom(op).shape_mnk
+    (64, 8, 32)
+    """
 
     instruction_shape: tuple[int, ...]
     a_src: OperandSource

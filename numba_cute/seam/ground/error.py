@@ -13,7 +13,11 @@ class CuteError(Exception):
 
 
 class InternalError(CuteError):
-    """This library failed at what it should do: a fault of its own, which no argument explains. Please report it."""
+    """This library failed at what it should do: a fault of its own, which no argument explains. Please report it.
+
+    >>> issubclass(cute.InternalError, cute.CuteError)
+    True
+    """
 
 
 class Signal(BaseException):
