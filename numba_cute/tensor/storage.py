@@ -372,6 +372,13 @@ def _struct(cls: type[T]) -> type[T]:
         class SharedStorage:
             barriers: cute.struct.MemRange[cute.Int64, 8]
             a: cute.struct.Align[cute.struct.MemRange[cute.Float16, 4096], 1024]
+
+    >>> @cute.struct
+    ... class Storage:
+    ...     barriers: cute.struct.MemRange[cute.Int64, 8]
+    ...     a: cute.struct.Align[cute.struct.MemRange[cute.Float16, 64], 128]
+    >>> Storage.size_in_bytes()
+    256
     """
     check_own_class("struct", cls)
     kinds = _annotations(cls)
