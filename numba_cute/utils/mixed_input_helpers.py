@@ -108,7 +108,16 @@ def compute_smem_layout(
 
     tiled_mma: of b_dtype's elements. mma_tiler_mnk: the tile of all its CTAs. a_dtype, b_dtype: the elements of A as
     loaded, and of B and the transformed A. load2trans_stage_count: stages of A and B; trans2mma_stage_count: of the
-    transformed A. Raises CuteError as `sm100.make_smem_layout_a` does."""
+    transformed A. Raises CuteError as `sm100.make_smem_layout_a` does.
+
+    >>> K, one = nvgpu.OperandMajorMode.K, nvgpu.tcgen05.CtaGroup.ONE
+    >>> tiled = utils.sm100.make_trivial_tiled_mma(cute.BFloat16, K, K, cute.Float32, one, (128, 64))
+    >>> for layout in utils.compute_smem_layout(tiled, (128, 64, 64), cute.Int8, cute.BFloat16, 3, 2):
+    ...     print(layout)
+    S<2,4,3> o 0 o ((128,16),1,4,3):((64,1),0,16,8192)
+    S<3,4,3> o 0 o ((128,16),1,4,2):((64,1),0,16,8192)
+    S<3,4,3> o 0 o ((64,16),1,4,3):((64,1),0,16,4096)
+    """
     a = make_smem_layout_a(tiled_mma, mma_tiler_mnk, a_dtype, load2trans_stage_count)
     transformed = make_smem_layout_a(tiled_mma, mma_tiler_mnk, b_dtype, trans2mma_stage_count)
     return a, transformed, make_smem_layout_b(tiled_mma, mma_tiler_mnk, b_dtype, load2trans_stage_count)
@@ -161,7 +170,15 @@ def get_smem_layout_scale(
 
     mma_tiler_mnk: the tile of all CTAs; use_2cta_instrs: of a pair each holds its half of M, and the mode of halves has
     stride 0. scale_granularity_m: 1. scale_granularity_k: a multiple or a divisor of the tile's K. scale_major_mode:
-    MN. a_scale_dtype: the scales. num_scale_load2trans_stage: a static count. Raises CuteError for others."""
+    MN. a_scale_dtype: the scales. num_scale_load2trans_stage: a static count. Raises CuteError for others.
+
+    >>> MN = nvgpu.OperandMajorMode.MN
+    >>> tile, stage, stages = utils.get_smem_layout_scale((128, 64, 64), False, 1, 64, MN, cute.BFloat16, 3)
+    >>> tile
+    (128, 64)
+    >>> stages
+    S<0,4,3> o 0 o ((128,1),(64,1),3):((1,0),(0,128),128)
+    """
     what = "get_smem_layout_scale"
     m, _, k = layout.product_each(mma_tiler_mnk)
     ctas = 2 if use_2cta_instrs else 1
@@ -236,7 +253,14 @@ def get_copy_atom_a_transform(
 
     mma_dtype: the transformed elements, of 16 bits. use_2cta_instrs: whether pairs multiply. transform_a_source: where
     they are stored. a_smem_shape: `tiled_mma.partition_shape_A` of the tile. a_dtype: the elements as loaded. Raises
-    CuteError for rows that are not 128, or 64 of a pair, in tensor memory. PTX tcgen05.st, sm_100f."""
+    CuteError for rows that are not 128, or 64 of a pair, in tensor memory. PTX tcgen05.st, sm_100f.
+
+    >>> K, one, TMEM = nvgpu.OperandMajorMode.K, nvgpu.tcgen05.CtaGroup.ONE, nvgpu.tcgen05.OperandSource.TMEM
+    >>> tiled = utils.sm100.make_trivial_tiled_mma(cute.BFloat16, K, K, cute.Float32, one, (128, 64), TMEM)
+    >>> shape = tiled.partition_shape_A((128, 64))
+    >>> utils.get_copy_atom_a_transform(cute.BFloat16, False, TMEM, shape, cute.Int8).op
+    St32x32bOp(repeat=<Repetition.x8: 8>, unpack=<Unpack.NONE: 1>)
+    """
     what = "get_copy_atom_a_transform"
     if transform_a_source is OperandSource.SMEM:
         bits = min(128, 16 * 16) if a_dtype.width >= 8 else 128

@@ -344,6 +344,11 @@ def get_tmem_load_op(
     the accumulators' type. epi_tile: the part (M, N) that leaves at once, numbers or layouts. use_2cta_instrs: whether
     pairs multiply. Raises CuteError for types that do not go together, or columns that no load divides. PTX tcgen05.ld,
     sm_100f.
+
+    >>> row = utils.LayoutEnum.ROW_MAJOR
+    >>> atom = utils.sm100.get_tmem_load_op((128, 64, 64), row, cute.Float16, cute.Float32, (128, 32), False)
+    >>> atom.op
+    Ld32x32bOp(repeat=<Repetition.x32: 32>, pack=<Pack.NONE: 1>)
     """
     what = "get_tmem_load_op"
     _is(what, "layout_d", layout_d, LayoutEnum)
@@ -426,7 +431,12 @@ def cluster_shape_to_tma_atom_B(cluster_shape_mnk: Any, atom_thr_id: Any) -> Any
 @traced
 def cluster_shape_to_tma_atom_SFB(cluster_shape_mnk: Any, atom_thr_id: Any) -> Any:  # noqa: N802
     """Choose the TMA load of B's scale factors, which both blocks of a pair need whole: multicast if the cluster has
-    several blocks along M. cluster_shape_mnk, atom_thr_id: as for `cluster_shape_to_tma_atom_A`."""
+    several blocks along M. cluster_shape_mnk, atom_thr_id: as for `cluster_shape_to_tma_atom_A`.
+
+    >>> one = nvgpu.tcgen05.CtaGroup.ONE
+    >>> utils.sm100.cluster_shape_to_tma_atom_SFB((2, 1, 1), cute.make_layout(1))
+    CopyBulkTensorTileG2SMulticastOp(cta_group=<CtaGroup.ONE: 1>)
+    """
     m, _, blocks = _blocks("cluster_shape_to_tma_atom_SFB", cluster_shape_mnk, atom_thr_id)
     return _load(m > 1, blocks)
 

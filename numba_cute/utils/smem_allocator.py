@@ -25,7 +25,11 @@ __all__ = ["SmemAllocator", "SmemPartition"]
 
 class SmemPartition(StaticEnum):
     """Where shared memory is allocated: USER, the dynamic shared memory of the launch, or RESERVED, static shared
-    memory, beside it."""
+    memory, beside it.
+
+    >>> [part.name for part in utils.SmemPartition]
+    ['USER', 'RESERVED']
+    """
 
     USER = "user"
     RESERVED = "reserved"

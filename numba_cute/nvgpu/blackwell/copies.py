@@ -424,7 +424,12 @@ def is_tmem_store(atom: CopyAtom | TiledCopy | ThrCopy) -> bool:
 @known_as("cute_nvgpu.tcgen05")
 def get_tmem_copy_properties(atom: CopyAtom | TiledCopy | ThrCopy) -> tuple[int, int, int, Any]:
     """Return of the load or store `atom` of tensor memory: lanes, bits of a lane, repetitions, and its Pack or Unpack.
-    Of 16x32bx2 the bits are the 32 of one half. Raises CuteError for other operations."""
+    Of 16x32bx2 the bits are the 32 of one half. Raises CuteError for other operations.
+
+    >>> op = nvgpu.tcgen05.Ld32x32bOp(nvgpu.tcgen05.Repetition.x32)
+    >>> nvgpu.tcgen05.get_tmem_copy_properties(cute.make_copy_atom(op, cute.Float32))
+    (32, 32, 32, <Pack.NONE: 1>)
+    """
     op = _moving(atom, "get_tmem_copy_properties")
     return op.shape.lanes, op.shape.columns * 32, op.repeat.value, op.packing
 
@@ -445,7 +450,14 @@ def in_tensor_memory(t: Any, what: str) -> Tensor:
 @known_as("cute_nvgpu.tcgen05")
 def find_tmem_tensor_col_offset(tmem_tensor: Tensor) -> int:
     """Return how many 32-bit columns the tensor `tmem_tensor` reaches from where it begins: the offset at which another
-    may follow. Raises CuteError for other memory, and for a layout that is not static."""
+    may follow. Raises CuteError for other memory, and for a layout that is not static.
+
+    >>> K, one = nvgpu.OperandMajorMode.K, nvgpu.tcgen05.CtaGroup.ONE
+    >>> tiled = utils.sm100.make_trivial_tiled_mma(cute.Float16, K, K, cute.Float32, one, (128, 64))
+    >>> acc = tiled.make_fragment_C(tiled.partition_shape_C((128, 64)))
+    >>> nvgpu.tcgen05.find_tmem_tensor_col_offset(acc)
+    64
+    """
     t = in_tensor_memory(tmem_tensor, "find_tmem_tensor_col_offset")
     return tmem.column_count(t.layout, t.element_type.width)
 

@@ -337,6 +337,13 @@ def make_umma_smem_desc(src: Pointer, layout: Layout, major: str, next_src: Poin
     on (sm_103a) that begin less than 48 bytes before the end of their row of 128: a Pointer to the row of 128 bytes
     that follows. `cute.make_tensor(descriptor, cute.make_layout(1, stride=0))` is a fragment. Raises CuteError for a
     tile that no descriptor says, and for a `next_src` of one that is not K-major with a swizzle of 128 bytes.
+
+    >>> def kernel():
+    ...     place = arch.alloc_smem(cute.Float16, 128 * 16, alignment=1024)
+    ...     tile = cute.make_layout((128, (8, 2)), stride=(8, (1, 1024)))
+    ...     print(type(nvgpu.tcgen05.make_umma_smem_desc(place, tile, "k")).__name__)
+    >>> cute.simulate(kernel, arch="sm_100a")[1, 1]()
+    SmemDescriptor
     """
     what = "tcgen05.make_umma_smem_desc"
     if major not in _MAJORS:

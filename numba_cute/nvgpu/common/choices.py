@@ -182,7 +182,12 @@ class OutputMajorMode(StaticEnum):
 
 def normalize_field_to_ir_name(field: Field | str, admissible_fields: Iterable[Field]) -> str:
     """Give the name that a field of an MMA atom has in CuTe's IR, such as "accum_c": of `field`, a member of
-    `admissible_fields`, or such a name itself. Raises CuteError for any other."""
+    `admissible_fields`, or such a name itself. Raises CuteError for any other.
+
+    >>> field = nvgpu.tcgen05.Field.ACCUMULATE
+    >>> nvgpu.normalize_field_to_ir_name(field, [field])
+    'accum_c'
+    """
     names = []
     for f in admissible_fields:
         if field is f or (isinstance(field, str) and field == f.value):

@@ -209,7 +209,20 @@ def make_im2col_tma_atom_A(  # noqa: N802 - CuTe's name
     extents (T, R, S). upper_padding_dhw, lower_padding_dhw, stride_dhw, dilation_dhw: along D, H, W, outermost first,
     as many as the image has. cluster_shape_vmnk: blocks of a cluster; those along N share a tile if `op` is multicast.
     internal_type: the type that TMA takes the elements for, of the same width. Call it on the host. Raises CuteError as
-    make_im2col_tma_atom does. PTX cp.async.bulk.tensor.im2col, sm_90."""
+    make_im2col_tma_atom does. PTX cp.async.bulk.tensor.im2col, sm_90.
+
+    >>> K = nvgpu.OperandMajorMode.K
+    >>> x = cute.runtime.from_dlpack(np.zeros((2, 9, 7, 64), np.float16), assumed_align=16)
+    >>> image = cute.make_tensor(x.iterator, cute.group_modes(cute.select(x.layout, [2, 1, 0, 3]), 0, 3))
+    >>> mma = utils.make_trivial_tiled_mma(cute.Float16, cute.Float16, K, K, cute.Float32, (1, 1, 1), (64, 64))
+    >>> kind = nvgpu.warpgroup.SmemLayoutAtomKind.K_SW128
+    >>> atom = nvgpu.warpgroup.make_smem_layout_atom(kind, cute.Float16)
+    >>> smem = cute.tile_to_shape(atom, (64, 64), (0, 1))
+    >>> op = nvgpu.cpasync.CopyBulkTensorIm2ColG2SOp()
+    >>> conv = (3, 3), (1, 1), (1, 1), (1, 1), (1, 1)
+    >>> nvgpu.make_im2col_tma_atom_A(op, image, smem, (64, 64, 64), mma, *conv).tma_tensor.shape
+    (126, (64, 3, 3))
+    """
     given = (filter_trs, upper_padding_dhw, lower_padding_dhw, stride_dhw, dilation_dhw)
     taps, upper, lower, step, dilation = (tuple(reversed(x)) for x in given)
     lower_corner = tuple(-p for p in lower)

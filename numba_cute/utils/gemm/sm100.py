@@ -42,6 +42,11 @@ class EpilogueParams:
     cta_tile_shape_mnk: the CTA's tile. use_2cta_instrs: whether pairs multiply. epilogue_warp_id: the four warps, the
     first of which issues TMA's stores. epilog_sync_bar_id: a named barrier of theirs. num_c_stage: the buffers of
     shared memory. iter_acc_early_release_in_epilogue: the part after which overlapping accumulators are given back.
+
+    >>> from numba_cute.utils.gemm import sm100
+    >>> params = sm100.EpilogueParams(cute.Float32, cute.Float16, utils.LayoutEnum.ROW_MAJOR, (128, 64, 64))
+    >>> params.epilogue_warp_id
+    (0, 1, 2, 3)
     """
 
     acc_dtype: DType
@@ -59,7 +64,13 @@ class EpilogueParams:
 def transform_partitioned_tensor_layout(tensor: Tensor) -> Tensor:
     """View what a product is made of, ((M, N), rest M, rest N, rest…), as a tile: ((M, rest M), (N, rest N), rest…).
 
-    tensor: an accumulator, or a partition_C, in any memory. Raises CuteError for other modes."""
+    tensor: an accumulator, or a partition_C, in any memory. Raises CuteError for other modes.
+
+    >>> from numba_cute.utils.gemm import sm100
+    >>> part = cute.make_identity_tensor(((128, 64), 2, 3, 4))
+    >>> sm100.transform_partitioned_tensor_layout(part).shape
+    ((128, 2), (64, 3), 4)
+    """
     lay = tensor.layout if isinstance(tensor, Tensor) else None
     if not isinstance(lay, Layout) or layout.rank(lay) < 3 or layout.rank(lay[0]) != 2:
         raise CuteError(
