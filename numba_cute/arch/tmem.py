@@ -155,7 +155,10 @@ def retrieve_tmem_ptr(element_type: DType, alignment: int, ptr_to_buffer_holding
 
 @traced
 def fence_view_async_tmem_load() -> None:
-    """Wait until this thread's loads from tensor memory are complete. Whole warps. PTX tcgen05.wait::ld, sm_100f."""
+    """Wait until this thread's loads from tensor memory are complete. Whole warps. PTX tcgen05.wait::ld, sm_100f.
+
+    >>> cute.simulate(lambda: arch.fence_view_async_tmem_load(), arch="sm_100a")[1, 32]()
+    """
     isa.tcgen05_wait_ld()
 
 
@@ -185,5 +188,12 @@ def tcgen05_fence_before_thread_sync() -> None:
 @traced
 def tcgen05_fence_after_thread_sync() -> None:
     """Order this thread's later work on tensor memory after its last synchronisation with other threads: a barrier, or
-    the mbarrier of a `tcgen05.commit`. Any thread. PTX tcgen05.fence::after_thread_sync, sm_100f."""
+    the mbarrier of a `tcgen05.commit`. Any thread. PTX tcgen05.fence::after_thread_sync, sm_100f.
+
+    >>> def kernel():
+    ...     arch.tcgen05_fence_before_thread_sync()
+    ...     arch.sync_threads()
+    ...     arch.tcgen05_fence_after_thread_sync()
+    >>> cute.simulate(kernel, arch="sm_100a")[1, 64]()
+    """
     isa.tcgen05_fence_after()

@@ -53,7 +53,15 @@ def as_bool(x: Any) -> Any:
 @traced
 def elect_one() -> Any:
     """Elect one lane of the warp, always the same one: True there, False elsewhere, as in `if cute.arch.elect_one():
-    …`. All 32 lanes, converged. PTX elect.sync, sm_90."""
+    …`. All 32 lanes, converged. PTX elect.sync, sm_90.
+
+    >>> def kernel():
+    ...     if arch.elect_one():
+    ...         print(arch.thread_idx()[0])
+    >>> cute.simulate(kernel)[1, 64]()
+    0
+    32
+    """
     return as_bool(isa.elect_sync())
 
 
@@ -70,7 +78,18 @@ def make_warp_uniform(value: Number) -> Int32:
 
 @traced
 def sync_warp(mask: Int = FULL_MASK) -> None:
-    """Wait for the lanes of `mask` (by default the warp), and order their memory accesses. PTX bar.warp.sync, sm_70."""
+    """Wait for the lanes of `mask` (by default the warp), and order their memory accesses. PTX bar.warp.sync, sm_70.
+
+    >>> def kernel():
+    ...     place = arch.alloc_smem(cute.Int32, 1)
+    ...     if arch.lane_idx() == 0:
+    ...         arch.store(place, cute.Int32(7))
+    ...     arch.sync_warp()
+    ...     if arch.lane_idx() == 31:
+    ...         print(arch.load(place, cute.Int32))
+    >>> cute.simulate(kernel)[1, 32]()
+    7
+    """
     isa.bar_warp_sync(_members(mask, "sync_warp"))
 
 

@@ -49,6 +49,18 @@ def copy(
 
     Raises CuteError for shapes that do not make the same number of instructions, for memories that the operation does
     not copy between, and for arguments that it does not take. PTX and least target: the operation's.
+
+    >>> x = cute.runtime.from_dlpack(np.arange(8, dtype=np.float32), assumed_align=16)
+    >>> atom = cute.make_copy_atom(nvgpu.CopyUniversalOp(), cute.Float32, num_bits_per_copy=128)
+    >>> tiled = cute.make_tiled_copy_tv(atom, cute.make_layout(2), cute.make_layout(4))
+    >>> def kernel(x):
+    ...     mine = tiled.get_slice(arch.thread_idx()[0]).partition_S(x)
+    ...     r = cute.make_fragment_like(mine)
+    ...     cute.copy(tiled, mine, r)
+    ...     cute.printf("{}", r[0])
+    >>> cute.simulate(kernel)[1, 2](x)
+    0.000000
+    4.000000
     """
     atom = atom.tiled_copy if isinstance(atom, ThrCopy) else atom
     if isinstance(atom, TiledCopy):

@@ -52,7 +52,19 @@ def gemm(
     block-scaled operation a and b may be lists [a, factors of a] and [b, factors of b], with a tensor of factors as
     Field.SFA and SFB take it. Over a K mode the first step adds to d only if the atom's Field.ACCUMULATE says so, the
     others always. Executed by all threads of the atom. It does not fence, commit or wait. Raises CuteError for
-    fragments of other shapes, types or memories than the operation takes. PTX and least target: the operation's."""
+    fragments of other shapes, types or memories than the operation takes. PTX and least target: the operation's.
+
+    >>> def kernel():
+    ...     tiled = cute.make_tiled_mma(nvgpu.MmaUniversalOp(cute.Float32))
+    ...     a, b, c = [cute.make_rmem_tensor(s, cute.Float32) for s in ((1, 2, 4), (1, 3, 4), (1, 2, 3))]
+    ...     a.fill(2)
+    ...     b.fill(3)
+    ...     c.fill(1)
+    ...     cute.gemm(tiled, c, a, b, c)
+    ...     print(c[0, 0, 0])
+    >>> cute.simulate(kernel)[1, 1]()
+    25.0
+    """
     atom, x, y = _with_factors(_atom(atom, "gemm"), a, b)
     if layout.rank(d.layout) == 2:
         d, x, y, c = (prepend_ones(t) for t in (d, x, y, c))

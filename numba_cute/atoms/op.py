@@ -146,7 +146,11 @@ OPERAND_MODES = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}
 
 
 class Field(StaticEnum):
-    """A setting of a matrix instruction, which `TiledMma.set` changes."""
+    """A setting of a matrix instruction, which `TiledMma.set` changes.
+
+    >>> [field.name for field in nvgpu.tcgen05.Field]
+    ['ACCUMULATE', 'NEGATE_A', 'NEGATE_B', 'SFA', 'SFB', 'METADATA', 'COLLECTOR', 'DISABLED_LANES', 'SCALE_D']
+    """
 
     ACCUMULATE = "accum_c"
     NEGATE_A = "neg_a"

@@ -141,7 +141,16 @@ def make_t2r_rmem_layout(tiled_copy_t2r: TiledCopy, gmem_tensor_epi: Tensor, tid
 
     tiled_copy_t2r: the load, tiled by tcgen05.make_tmem_copy. gmem_tensor_epi: the results by pieces, (piece M, piece
     N, pieces M, pieces N, …), as flat_divide gives them. tidx: the thread, counted from 0. It is (values, copies along
-    M, copies along N), compact. Raises CuteError for others. No instruction."""
+    M, copies along N), compact. Raises CuteError for others. No instruction.
+
+    >>> from numba_cute import experimental as ext
+    >>> atom = cute.make_copy_atom(nvgpu.tcgen05.Ld32x32bOp(nvgpu.tcgen05.Repetition.x32), cute.Float32)
+    >>> place = cute.make_ptr(cute.Float32, 0, cute.AddressSpace.tmem, assumed_align=16)
+    >>> acc = cute.make_tensor(place, cute.make_layout((128, 32), stride=(65536, 1)))
+    >>> c = cute.flat_divide(cute.make_identity_tensor((256, 64)), (128, 32))
+    >>> ext.make_t2r_rmem_layout(nvgpu.tcgen05.make_tmem_copy(atom, acc), c, 0)
+    ((32,1),1,1):((1,0),0,0)
+    """
     what = "make_t2r_rmem_layout"
     if not isinstance(tiled_copy_t2r, TiledCopy):
         raise CuteError(f"{what}: tiled_copy_t2r {tiled_copy_t2r!r} is not a tiled copy")

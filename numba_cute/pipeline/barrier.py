@@ -290,6 +290,12 @@ class NamedBarrier(SyncObject):
 
     barrier_id: 0 to 15; 0 is also `cuda.syncthreads`. num_threads: those that arrive and those that wait, a multiple of
     32, at most 1024; 0: nobody uses it. PTX barrier.cta, sm_70.
+
+    >>> def kernel():
+    ...     half = pipeline.NamedBarrier(barrier_id=1, num_threads=64)
+    ...     if arch.warp_idx() < 2:
+    ...         half.arrive_and_wait()
+    >>> cute.simulate(kernel)[1, 128]()
     """
 
     barrier_id: Any

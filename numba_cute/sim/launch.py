@@ -97,6 +97,14 @@ def simulate(
     pdl: a programmatic dependent launch, as for `cute.launch`: in a `simulate.sequence()` it may begin before the one
     before it has ended.
     NumPy arrays are used in place. Errors are SimError and its kinds (DeadlockError, RaceError, …).
+
+    >>> def kernel(x):
+    ...     i = arch.thread_idx()[0]
+    ...     x[i] = 2 * x[i]
+    >>> x = np.arange(4)
+    >>> cute.simulate(kernel)[1, 4](x)
+    >>> x
+    array([0, 2, 4, 6])
     """
     if async_mode is not None and async_mode not in MODES:
         raise CuteError(f"simulate: async_mode {async_mode!r} is none of {', '.join(map(repr, MODES))}")

@@ -410,7 +410,19 @@ def prefetch_tma_descriptor(tma_desc: Any) -> None:
 @traced
 def mbarrier_init(mbar_ptr: Any, arrive_count: Any) -> None:
     """Initialise the barrier at `mbar_ptr`, whose phases complete after `arrive_count` arrivals. One thread. PTX
-    mbarrier.init, sm_80."""
+    mbarrier.init, sm_80.
+
+    >>> from numba_cute.tilelang import cpasync as tl
+    >>> def kernel():
+    ...     bar = arch.alloc_smem(cute.Uint64, 1)
+    ...     if arch.thread_idx()[0] == 0:
+    ...         tl.mbarrier_init(bar, 32)
+    ...         tl.fence_barrier_init()
+    ...     arch.sync_threads()
+    ...     tl.mbarrier_arrive(bar)
+    ...     tl.mbarrier_wait(bar, 0)
+    >>> cute.simulate(kernel)[1, 32]()
+    """
     arch.mbarrier_init(mbar_ptr, arrive_count)
 
 
@@ -465,14 +477,38 @@ def arrive_and_expect_tx(mbar_ptr: Any, tx_count: Any, cta_id: Any = None, pred:
 @traced
 def mbarrier_arrive(mbar_ptr: Any, cta_id: Any = None) -> None:
     """Arrive once at `mbar_ptr`, here or in block `cta_id` of the cluster. Any thread. PTX mbarrier.arrive, sm_80;
-    sm_90 with `cta_id`."""
+    sm_90 with `cta_id`.
+
+    >>> from numba_cute.tilelang import cpasync as tl
+    >>> def kernel():
+    ...     bar = arch.alloc_smem(cute.Uint64, 1)
+    ...     if arch.thread_idx()[0] == 0:
+    ...         tl.mbarrier_init(bar, 32)
+    ...         tl.fence_barrier_init()
+    ...     arch.sync_threads()
+    ...     tl.mbarrier_arrive(bar)
+    ...     tl.mbarrier_wait(bar, 0)
+    >>> cute.simulate(kernel)[1, 32]()
+    """
     arch.mbarrier_arrive(mbar_ptr, cta_id)
 
 
 @traced
 def mbarrier_wait(mbar_ptr: Any, phase: Any, timeout_ns: int = 10000000) -> None:
     """Wait until the phase of parity `phase` of `mbar_ptr` has completed, however long that takes. timeout_ns:
-    accepted; the hardware decides the time between two looks. Any thread. PTX mbarrier.try_wait, sm_90."""
+    accepted; the hardware decides the time between two looks. Any thread. PTX mbarrier.try_wait, sm_90.
+
+    >>> from numba_cute.tilelang import cpasync as tl
+    >>> def kernel():
+    ...     bar = arch.alloc_smem(cute.Uint64, 1)
+    ...     if arch.thread_idx()[0] == 0:
+    ...         tl.mbarrier_init(bar, 32)
+    ...         tl.fence_barrier_init()
+    ...     arch.sync_threads()
+    ...     tl.mbarrier_arrive(bar)
+    ...     tl.mbarrier_wait(bar, 0)
+    >>> cute.simulate(kernel)[1, 32]()
+    """
     arch.mbarrier_wait(mbar_ptr, phase)
 
 

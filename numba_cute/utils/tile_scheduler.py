@@ -138,7 +138,24 @@ def _grouped(index: Any, extent: Any, other: Any, group: int) -> tuple[Any, Any]
 @struct
 class StaticPersistentTileScheduler:
     """A schedule that gives each cluster its tiles: the first by its place in the grid, then always as many further as
-    there are clusters. Each warp that follows it keeps its own; `create` makes one."""
+    there are clusters. Each warp that follows it keeps its own; `create` makes one.
+
+    >>> params = utils.PersistentTileSchedulerParams((3, 2, 1), (1, 1, 1))
+    >>> def kernel():
+    ...     scheduler = utils.StaticPersistentTileScheduler.create(params, arch.block_idx(), arch.grid_dim())
+    ...     work = scheduler.initial_work_tile_info()
+    ...     while work.is_valid_tile:
+    ...         print(work.tile_idx[0], work.tile_idx[1])
+    ...         scheduler.advance_to_next_work()
+    ...         work = scheduler.get_current_work()
+    >>> cute.simulate(kernel)[1, 1]()
+    0 0
+    1 0
+    2 0
+    0 1
+    1 1
+    2 1
+    """
 
     params: PersistentTileSchedulerParams
     num_persistent_clusters: Int32

@@ -147,6 +147,18 @@ class TmemAllocator:
     num_allocated_columns: those that were allocated before. two_cta_tmem_dealloc_mbar_ptr: of a pair, a Pointer to an
     Int64 of shared memory at the same place in both, for an mbarrier by which one waits for the other before it frees;
     None: one of its own. arch: the target whose capacity is checked.
+
+    >>> def kernel():
+    ...     tmem = utils.TmemAllocator(arch.alloc_smem(cute.Int32, 1), pipeline.NamedBarrier(1, 128))
+    ...     tmem.allocate(64)
+    ...     tmem.wait_for_alloc()
+    ...     place = tmem.retrieve_ptr(cute.Float32)
+    ...     if arch.thread_idx()[0] == 0:
+    ...         print(place)
+    ...     arch.sync_threads()
+    ...     tmem.free(place)
+    >>> cute.simulate(kernel, arch="sm_100a")[1, 128]()
+    ptr<Float32, tmem, align 16>
     """
 
     alloc_result_dst_smem_ptr: Any

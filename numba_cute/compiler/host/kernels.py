@@ -232,6 +232,14 @@ def kernel(function: Any = None, **options: Any) -> Any:
     (numbers, texts, tuples and lists, enumerations, element types, layouts, atoms, tensors, storage classes; what is
     static in them compiles anew), and calls the methods. What it sets by `self.f = …` in its own body is its own: the
     next launch, and the host, see what the field was.
+
+    >>> @cute.kernel
+    ... def kernel(x):
+    ...     x[arch.thread_idx()[0]] = 7
+    >>> x = np.zeros(2, np.int32)
+    >>> cute.simulate(kernel)[1, 2](x)
+    >>> x
+    array([7, 7], dtype=int32)
     """
     if function is None:
         return functools.partial(kernel, **options)
@@ -272,6 +280,18 @@ def jit(function: UserFunction = None, **options: Any) -> Any:
     with an element type becomes one. options: those of `cuda.jit(device=True)`.
     `cute.simulate(f)(*args)` runs a host function with the kernels that it launches in the simulator, and
     `cute.compile(f, *args)` compiles these.
+
+    >>> @cute.kernel
+    ... def filled(x, value):
+    ...     x[arch.thread_idx()[0]] = value
+    >>> @cute.jit
+    ... def fill(x, value: cute.Constexpr):
+    ...     filled(x, value).launch(grid=(1, 1, 1), block=(cute.size(x), 1, 1))
+    >>> x = np.zeros(3, np.int32)
+    >>> with cute.simulation():
+    ...     fill(cute.runtime.from_dlpack(x), 7)
+    >>> x
+    array([7, 7, 7], dtype=int32)
     """
     if function is None:
         return functools.partial(jit, **options)

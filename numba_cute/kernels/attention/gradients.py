@@ -420,7 +420,7 @@ def attention_backward(
 
     >>> import torch
     >>> q, k, v = [torch.ones(1, 16, 1, 64, dtype=torch.float16) for _ in range(3)]
-    >>> with cute.simulation():
+    >>> with cute.simulation(arch="sm_120a"):
     ...     out, lse = cute.kernels.flash_attention(q, k, v, return_lse=True)
     ...     dq, dk, dv = cute.kernels.attention_backward(torch.ones_like(out), q, k, v, out, lse)
     >>> dv[0, 0, 0, 0]

@@ -32,7 +32,11 @@ __all__ = [
 
 
 class Repetition(StaticEnum):
-    """The number of times that one load or store repeats its block along the columns. Repetition(32) is x32."""
+    """The number of times that one load or store repeats its block along the columns. Repetition(32) is x32.
+
+    >>> nvgpu.tcgen05.Repetition(32).name
+    'x32'
+    """
 
     x1 = 1
     x2 = 2
@@ -471,6 +475,13 @@ def make_tmem_copy(atom: CopyAtom, tmem_tensor: Tensor) -> TiledCopy:
     static layout, with as many lanes of each 32 as the atom moves. `get_slice` takes the thread's number in its
     warpgroup, whose first warp's number is a multiple of 4. Raises CuteError for a layout that is not made of the
     atom's blocks.
+
+    >>> atom = cute.make_copy_atom(nvgpu.tcgen05.Ld32x32bOp(nvgpu.tcgen05.Repetition.x32), cute.Float32)
+    >>> place = cute.make_ptr(cute.Float32, 0, cute.AddressSpace.tmem, assumed_align=16)
+    >>> acc = cute.make_tensor(place, cute.make_layout((128, 32), stride=(65536, 1)))
+    >>> tiled = nvgpu.tcgen05.make_tmem_copy(atom, acc)
+    >>> tiled.size, tiled.get_slice(0).partition_D(cute.make_identity_tensor((128, 32))).shape
+    (128, ((32, 1), 1, 1))
     """
     what = "make_tmem_copy"
     op = _moving(atom, what)

@@ -28,7 +28,11 @@ class OperandSource(StaticEnum):
 
 
 class OperandMajorMode(StaticEnum):
-    """The dimension along which a matrix operand is contiguous: MN (0) or K (1)."""
+    """The dimension along which a matrix operand is contiguous: MN (0) or K (1).
+
+    >>> [mode.name for mode in nvgpu.OperandMajorMode]
+    ['MN', 'K']
+    """
 
     MN = "mn"
     K = "k"
@@ -63,7 +67,11 @@ class CollectorBBuffer(StaticEnum):
 
 
 class CtaGroup(StaticEnum):
-    """The blocks that act together: ONE, or TWO, a pair (ranks 2 i and 2 i + 1 of the cluster; sm_100)."""
+    """The blocks that act together: ONE, or TWO, a pair (ranks 2 i and 2 i + 1 of the cluster; sm_100).
+
+    >>> [group.name for group in nvgpu.CtaGroup]
+    ['ONE', 'TWO']
+    """
 
     ONE = 1
     TWO = 2
