@@ -301,7 +301,27 @@ def transform_partition(
     loads what it stores, as wide as that allows. copy_atom_a_transform: as `get_copy_atom_a_transform` makes it.
     sA_input: A in shared memory, ((M, K), rest M, rest K, stages). A_transform: the same in tensor memory
     (`make_fragment_A`) or shared memory. transform_local_tidx: the thread's number in the warpgroup that transforms.
-    Raises CuteError for other memories."""
+    Raises CuteError for other memories.
+
+    >>> from numba_cute.utils import mixed_input_helpers as mixed
+    >>> K, one, SMEM = nvgpu.OperandMajorMode.K, nvgpu.tcgen05.CtaGroup.ONE, nvgpu.tcgen05.OperandSource.SMEM
+    >>> mma = utils.sm100.make_trivial_tiled_mma(cute.BFloat16, K, K, cute.Float32, one, (128, 64))
+    >>> lay_a, lay_t, _ = mixed.compute_smem_layout(mma, (128, 64, 64), cute.Int8, cute.BFloat16, 3, 2)
+    >>> load = cute.make_copy_atom(nvgpu.CopyUniversalOp(), cute.Int8)
+    >>> store = mixed.get_copy_atom_a_transform(
+    ...     cute.BFloat16, False, SMEM, mma.partition_shape_A((128, 64)), cute.Int8
+    ... )
+    >>> def kernel():
+    ...     smem = utils.SmemAllocator()
+    ...     a = smem.allocate_tensor(cute.Int8, lay_a.outer, 1024, lay_a.inner)
+    ...     t = smem.allocate_tensor(cute.BFloat16, lay_t.outer, 1024, lay_t.inner)
+    ...     mode = mixed.TransformMode.ConvertOnly
+    ...     _, _, mine, to = mixed.transform_partition(SMEM, mode, load, store, a, t, arch.thread_idx()[0])
+    ...     if arch.thread_idx()[0] == 0:
+    ...         print(mine.shape, to.shape)
+    >>> cute.simulate(kernel, arch="sm_100a")[1, 128]()
+    ((8, 2), 1, 1, 4, 3) ((8, 2), 1, 1, 4, 2)
+    """
     what = "transform_partition"
     _need(isinstance(scale_mode, TransformMode), what, f"scale_mode {scale_mode!r} is not a TransformMode")
     if transform_a_source is OperandSource.TMEM:

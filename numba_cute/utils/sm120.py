@@ -108,14 +108,36 @@ def partition_fragment_SFA(sfa_tensor: Tensor, thr_mma: ThrMma, tidx: Any) -> Te
     share one; `cute.gemm` takes them beside the fragment of A, as (A, SFA).
 
     sfa_tensor: the factors (M, K) in shared memory, with stride 0 in K (`sm120_make_smem_layout_sfa`). thr_mma:
-    `tiled_mma.get_slice(tidx)`. tidx: the thread. Raises CuteError for what is no such operation."""
+    `tiled_mma.get_slice(tidx)`. tidx: the thread. Raises CuteError for what is no such operation.
+
+    >>> from numba_cute.utils import blackwell_helpers as helpers
+    >>> mma = cute.make_tiled_mma(nvgpu.warp.MmaMXF4Op(cute.Float4E2M1FN, cute.Float32, cute.Float8E8M0FNU))
+    >>> def kernel():
+    ...     rows = cute.make_layout((16, (32, 2)), stride=(2, (0, 1)))  # a factor for each 32 of K
+    ...     sfa = cute.make_tensor(arch.alloc_smem(cute.Float8E8M0FNU, 32), rows)
+    ...     r = helpers.partition_fragment_SFA(sfa, mma.get_slice(0), 0)
+    ...     print(r.shape, cute.size(cute.filter_zeros(r).shape))
+    >>> cute.simulate(kernel, arch="sm_120a")[1, 1]()
+    ((32, 2), 1, 1) 2
+    """
     return _fragment("A", "partition_fragment_SFA", sfa_tensor, thr_mma, tidx)
 
 
 @traced
 def partition_fragment_SFB(sfb_tensor: Tensor, thr_mma: ThrMma, tidx: Any) -> Tensor:  # noqa: N802
     """Make the registers for this thread's scale factors of B, (V, MMA_N, MMA_K…). sfb_tensor: the factors (N, K) in
-    shared memory. thr_mma, tidx: as for `partition_fragment_SFA`."""
+    shared memory. thr_mma, tidx: as for `partition_fragment_SFA`.
+
+    >>> from numba_cute.utils import blackwell_helpers as helpers
+    >>> mma = cute.make_tiled_mma(nvgpu.warp.MmaMXF4Op(cute.Float4E2M1FN, cute.Float32, cute.Float8E8M0FNU))
+    >>> def kernel():
+    ...     rows = cute.make_layout((8, (32, 2)), stride=(2, (0, 1)))  # a factor for each 32 of K
+    ...     sfb = cute.make_tensor(arch.alloc_smem(cute.Float8E8M0FNU, 16), rows)
+    ...     r = helpers.partition_fragment_SFB(sfb, mma.get_slice(0), 0)
+    ...     print(r.shape, cute.size(cute.filter_zeros(r).shape))
+    >>> cute.simulate(kernel, arch="sm_120a")[1, 1]()
+    ((32, 2), 1, 1) 2
+    """
     return _fragment("B", "partition_fragment_SFB", sfb_tensor, thr_mma, tidx)
 
 

@@ -44,7 +44,8 @@ class SmemAllocator:
     """An allocator of the block's dynamic shared memory, from its beginning on.
 
     Every thread makes its own and asks for the same allocations in the same order, so that all agree on the addresses.
-    Make one in a kernel and pass it on: a second one begins at the same byte, and gives out the same memory. offset: the bytes given out. Of all methods, byte_alignment: a static power of two, at most 1024; name: for the
+    Make one in a kernel and pass it on: a second one begins at the same byte, and gives out the same memory.
+    offset: the bytes given out. Of all methods, byte_alignment: a static power of two, at most 1024; name: for the
     simulator's reports. Sizes are static; the launch is given the total.
 
     >>> def kernel():
