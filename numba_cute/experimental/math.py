@@ -76,7 +76,8 @@ def dot_block_scaled(mma_atom: MmaAtom | TiledMma, a: Tensor, sfa: Tensor, b: Te
 
     mma_atom: of a block-scaled instruction. a, b, c: as of `dot`. sfa, sfb: the factors in tensor memory, (V, M, K) and
     (V, N, K); modes of one element at the end may be left out. Executed by the warp that issues; it does not commit or
-    wait. Raises CuteError as `cute.gemm` does. PTX tcgen05.mma.block_scale, sm_100a."""
+    wait. Raises CuteError as `cute.gemm` does. examples/experimental_blockscaled_gemm.py uses it. PTX
+    tcgen05.mma.block_scale, sm_100a."""
     atom = _atom(mma_atom, "dot_block_scaled")
     what = "dot_block_scaled"
     x, y = _fragment(atom, "A", a, what), _fragment(atom, "B", b, what)

@@ -209,7 +209,28 @@ def scale_tma_partition(
 
     tCsS: shared memory as the leading CTA takes A apart, (MMA, MMA_M, MMA_K, stages). tCgS: the tensor of
     coordinates likewise, (MMA, MMA_M, MMA_K, tiles…). tma_atom_s: the atom. block_in_cluster_coord_vmnk: this CTA.
-    scale_cta_layout: the CTAs along N, which share them."""
+    scale_cta_layout: the CTAs along N, which share them.
+
+    >>> from numba_cute.utils import mixed_input_helpers as mixed
+    >>> one, MN, K = nvgpu.tcgen05.CtaGroup.ONE, nvgpu.OperandMajorMode.MN, nvgpu.OperandMajorMode.K
+    >>> mma = utils.sm100.make_trivial_tiled_mma(cute.BFloat16, K, K, cute.Float32, one, (128, 64))
+    >>> tile, stage, stages = mixed.get_smem_layout_scale((128, 64, 64), False, 1, 64, MN, cute.BFloat16, 2)
+    >>> held = cute.runtime.from_dlpack(np.zeros(512, np.float16), assumed_align=16)
+    >>> place = cute.recast_ptr(held.iterator, dtype=cute.BFloat16)
+    >>> scales = cute.make_tensor(place, mixed.get_gmem_layout_scale((256, 128, 1), 1, 64, MN))
+    >>> op = nvgpu.cpasync.CopyBulkTensorTileG2SOp()
+    >>> atom, coords = nvgpu.cpasync.make_tiled_tma_atom(op, scales, stage, tile)
+    >>> def kernel(atom, coords):
+    ...     s = utils.SmemAllocator().allocate_tensor(cute.BFloat16, stages.outer, 1024, stages.inner)
+    ...     leader = mma.get_slice(0)
+    ...     tiles = leader.partition_A(cute.local_tile(coords, tile, (None, None, None)))
+    ...     to, source = mixed.scale_tma_partition(
+    ...         leader.partition_A(s), tiles, atom, (0, 0, 0, 0), cute.make_layout(1)
+    ...     )
+    ...     print(source.shape[1:], to.shape[1:])  # tiles along M, K, L; stages
+    >>> cute.simulate(kernel, arch="sm_100a")[1, 1](atom, coords)
+    (2, 2, 1) (2,)
+    """
     to, source = cpasync.tma_partition(
         tma_atom_s, block_in_cluster_coord_vmnk[2], scale_cta_layout, group_modes(tCsS, 0, 3), group_modes(tCgS, 0, 3)
     )
@@ -228,7 +249,30 @@ def scale_partition(
 
     src_copy_a: the copy of A from shared memory, as `transform_partition` makes it. tCsS: shared memory (MMA, MMA_M,
     MMA_K, stages). transform_local_tidx: the thread's number in its warpgroup. mma_dtype: the scales' type. Copy
-    `filter_zeros` of a stage to the registers by `cute.autovec_copy`."""
+    `filter_zeros` of a stage to the registers by `cute.autovec_copy`.
+
+    >>> from numba_cute.utils import mixed_input_helpers as mixed
+    >>> one, SMEM = nvgpu.tcgen05.CtaGroup.ONE, nvgpu.tcgen05.OperandSource.SMEM
+    >>> MN, K = nvgpu.OperandMajorMode.MN, nvgpu.OperandMajorMode.K
+    >>> mma = utils.sm100.make_trivial_tiled_mma(cute.BFloat16, K, K, cute.Float32, one, (128, 64))
+    >>> lay_a, lay_t, _ = mixed.compute_smem_layout(mma, (128, 64, 64), cute.Int8, cute.BFloat16, 2, 2)
+    >>> _, _, lay_s = mixed.get_smem_layout_scale((128, 64, 64), False, 1, 64, MN, cute.BFloat16, 2)
+    >>> load = cute.make_copy_atom(nvgpu.CopyUniversalOp(), cute.Int8)
+    >>> shape = mma.partition_shape_A((128, 64))
+    >>> store = mixed.get_copy_atom_a_transform(cute.BFloat16, False, SMEM, shape, cute.Int8)
+    >>> def kernel():
+    ...     smem, tidx = utils.SmemAllocator(), arch.thread_idx()[0]
+    ...     a = smem.allocate_tensor(cute.Int8, lay_a.outer, 1024, lay_a.inner)
+    ...     t = smem.allocate_tensor(cute.BFloat16, lay_t.outer, 1024, lay_t.inner)
+    ...     s = smem.allocate_tensor(cute.BFloat16, lay_s.outer, 1024, lay_s.inner)
+    ...     mode = mixed.TransformMode.ConvertScale
+    ...     copy, _, _, _ = mixed.transform_partition(SMEM, mode, load, store, a, t, tidx)
+    ...     _, _, once, each = mixed.scale_partition(copy, mma.get_slice(0).partition_A(s), tidx, cute.BFloat16)
+    ...     if tidx == 0:
+    ...         print(cute.size(once.shape), cute.size(each.shape))
+    >>> cute.simulate(kernel, arch="sm_100a")[1, 128]()
+    8 64
+    """
     mine = src_copy_a.get_slice(transform_local_tidx)
     part = mine.partition_S(tCsS)
     one = part[(*(None,) * (layout.rank(part.layout) - 1), 0)]
