@@ -310,7 +310,8 @@ def setmaxregister_decrease(reg_count: int) -> None:
 
 @traced
 def warpgroup_reg_alloc(reg_count: int) -> None:
-    """Call `setmaxregister_increase(reg_count)`: its older name.
+    """Call `setmaxregister_increase(reg_count)`: its older name. PTX setmaxnreg.inc, sm_90a,
+    sm_100f.
 
     >>> cute.simulate(lambda: arch.warpgroup_reg_alloc(160))[1, 128]()
     """
@@ -319,7 +320,8 @@ def warpgroup_reg_alloc(reg_count: int) -> None:
 
 @traced
 def warpgroup_reg_dealloc(reg_count: int) -> None:
-    """Call `setmaxregister_decrease(reg_count)`: its older name.
+    """Call `setmaxregister_decrease(reg_count)`: its older name. PTX setmaxnreg.dec, sm_90a,
+    sm_100f.
 
     >>> cute.simulate(lambda: arch.warpgroup_reg_dealloc(40))[1, 128]()
     """

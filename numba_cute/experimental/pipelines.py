@@ -35,7 +35,8 @@ class GenericPipelineBase:
     raw_pipeline: the pipeline of numba_cute.pipeline, with its barriers. producer_state, consumer_state: where each
     side stands; a thread uses one of them, and may set it to what `pipeline_advance_iterator` gave. The threads that
     call each method are those that its side has: a whole warp for TMA and tcgen05.mma. Each is the function of that
-    name, with its errors and its PTX: mbarrier.try_wait.parity to wait, mbarrier.arrive or tcgen05.commit to announce.
+    name, with its errors and its PTX: mbarrier.try_wait.parity to wait, mbarrier.arrive (sm_90) or
+    tcgen05.commit (sm_100f) to announce.
 
     >>> from numba_cute import experimental as ext
     >>> issubclass(ext.TMAToUMMAPipeline, ext.GenericPipelineBase)
