@@ -28,7 +28,7 @@ slow: $(STAMP)
 
 docs: $(STAMP)
 	$(BIN)/python -m pip install -q --group docs
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build -q
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
 
 $(STAMP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -143,12 +143,20 @@ if TYPE_CHECKING:
 else:
 
     class Float(metaclass=OfKind):
-        """The CuTe DSL's name for the types of floats."""
+        """The CuTe DSL's name for the types of floats.
+
+        >>> isinstance(cute.BFloat16, cute.Float), isinstance(cute.Int8, cute.Float)
+        (True, False)
+        """
 
         kinds = ("float",)
 
     class Integer(metaclass=OfKind):
-        """The CuTe DSL's name for the types of integers, signed or not."""
+        """The CuTe DSL's name for the types of integers, signed or not.
+
+        >>> isinstance(cute.Int32, cute.Integer), isinstance(cute.Float32, cute.Integer)
+        (True, False)
+        """
 
         kinds = ("int", "uint")
 

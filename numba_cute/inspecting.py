@@ -39,6 +39,11 @@ def inspect(kernel: Any, args: Any, arch: str = "sm_90a") -> Module:
         module = cute.inspect(kernel, (a, b))
         print(module)
         [op.attributes["ptx"] for op in module if op.name == "numba_cute.gemm"]
+
+    >>> def kernel():
+    ...     arch.sync_threads()
+    >>> [op.name for op in cute.inspect(kernel, ())]
+    ['builtin.module', 'func.func', 'nvvm.barrier', 'func.return']
     """
     module: Module = load("inspect").from_kernel(kernel, args, arch)
     return module

@@ -37,6 +37,13 @@ class Timeline(Picture):
 
     events: all of them. unit: of its times, "ns" on a GPU, and "instructions" in the simulator (issued by all threads:
     they say who waited for whom, not how long). lost: how many events had no room. Times begin at the first event.
+
+    >>> def kernel():
+    ...     cute.range_push("load")
+    ...     cute.range_pop()
+    >>> t = cute.timeline(cute.simulate(kernel)[1, 64])
+    >>> len(t.events), t.unit
+    (4, 'instructions')
     """
 
     def __init__(self, events: list[Event], unit: str, lost: int = 0) -> None:

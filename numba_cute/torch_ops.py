@@ -47,6 +47,18 @@ def torch_op(
             kernel[grid, block, torch.cuda.current_stream()](x, factor, result)
 
         y = scale(x, 2.0)
+
+    >>> import torch
+    >>> @cute.kernel
+    ... def doubled(x, result):
+    ...     result[arch.thread_idx()[0]] = 2 * x[arch.thread_idx()[0]]
+    >>> @cute.torch_op("docs::double", out=lambda x: torch.empty_like(x), devices=None)
+    ... def double(x: torch.Tensor, result: torch.Tensor) -> None:
+    ...     doubled[1, 4](x, result)
+    >>> with cute.simulation():
+    ...     y = double(torch.ones(4))
+    >>> y
+    tensor([2., 2., 2., 2.])
     """
     torch = _torch()
     if not isinstance(name, str) or not re.fullmatch(r"\w+::\w+", name):

@@ -2,7 +2,7 @@
 """The examples of docstrings give what they show; as many public names have one as were recorded, or more."""
 
 import doctest
-import importlib
+import importlib.util
 import inspect
 import re
 
@@ -14,8 +14,9 @@ import numba_cute as cute
 from numba_cute import arch, nvgpu, pipeline, utils
 from tests import api
 
+TORCH = importlib.util.find_spec("torch")
 NAMES = {"cute": cute, "arch": arch, "nvgpu": nvgpu, "pipeline": pipeline, "utils": utils, "np": np, "cuda": cuda}
-FEWEST = 487  # public functions, classes and element types with an example: raise it
+FEWEST = 870  # public functions, classes and element types with an example: raise it
 
 
 def examined():
@@ -35,10 +36,15 @@ WITH = {m: docs for m, docs in WITH.items() if docs}
 
 
 @pytest.mark.parametrize("module", sorted(WITH))
-def test_examples_give_what_they_show(module):
+def test_examples_give_what_they_show(module, monkeypatch, tmp_path):
+    monkeypatch.setenv("NUMBA_CUTE_CACHE", "1")  # kernels.warmup compiles to it
+    monkeypatch.setenv("NUMBA_CUTE_CACHE_DIR", str(tmp_path))
     importlib.import_module(module)
+    docs = [(name, doc) for name, doc in WITH[module] if TORCH or "import torch" not in doc]
+    if not docs:
+        pytest.skip("its examples are of torch, which is not installed")
     said = []
-    for name, doc in WITH[module]:
+    for name, doc in docs:
         test = doctest.DocTestParser().get_doctest(doc, dict(NAMES), name, None, None)
         doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=said.append)
     assert not said, "".join(said)

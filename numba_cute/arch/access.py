@@ -158,6 +158,21 @@ def store_async_dsmem(smem_ptr: Any, value: Any, mbar_ptr: Pointer | Int, peer_c
     smem_ptr: the place, as a Pointer to this block's shared memory, at the same offset there. value: 32 bits, or a
     tuple of 2 or 4 such values (`smem_ptr` then a multiple of 8 or 16 bytes). mbar_ptr: the barrier, given likewise, on
     which 4 bytes for each value complete. peer_cta_rank: the block's rank in the cluster. PTX st.async, sm_90.
+
+    >>> def kernel():
+    ...     bar, place = arch.alloc_smem(cute.Int64, 1), arch.alloc_smem(cute.Int32, 1)
+    ...     arch.mbarrier_init(bar, 1)
+    ...     arch.mbarrier_init_fence()
+    ...     arch.mbarrier_arrive_and_expect_tx(bar, 4)
+    ...     arch.cluster_arrive()
+    ...     arch.cluster_wait()
+    ...     me = arch.block_idx_in_cluster()
+    ...     arch.store_async_dsmem(place, me, bar, 1 - me)
+    ...     arch.mbarrier_wait(bar, 0)
+    ...     print(arch.load(place, cute.Int32))
+    >>> cute.simulate(kernel, cluster=2)[2, 1]()
+    1
+    0
     """
     what = "store_async_dsmem"
     if not isinstance(smem_ptr, Pointer) or not isinstance(mbar_ptr, Pointer):

@@ -28,7 +28,17 @@ def _checked(priority: Any, secondary: Any, what: str) -> dict[str, Any]:
 @traced
 def createpolicy_fractional(priority: str, fraction: Any = 1.0, secondary: str = "evict_unchanged") -> Uint64:
     """Make a policy (Uint64) that gives `priority` to a `fraction` (above 0, at most 1) of all accesses and `secondary`
-    to the others. Any thread. PTX createpolicy.fractional, sm_80."""
+    to the others. Any thread. PTX createpolicy.fractional, sm_80.
+
+    >>> x = cute.runtime.from_dlpack(np.ones(4, np.float32), assumed_align=16)
+    >>> def kernel(x):
+    ...     atom = cute.make_copy_atom(nvgpu.CopyG2ROp(), cute.Float32, num_bits_per_copy=128)
+    ...     r = cute.make_rmem_tensor(4, cute.Float32)
+    ...     cute.copy(atom, x, r, cache_policy=arch.createpolicy_fractional("evict_last", 0.5))
+    ...     print(r[0])
+    >>> cute.simulate(kernel)[1, 1](x)
+    1.0
+    """
     what = "createpolicy_fractional"
     choice = _checked(priority, secondary, what)
     if isinstance(fraction, (int, float)) and not 0 < fraction <= 1:
@@ -47,6 +57,15 @@ def createpolicy_range(
 
     ptr: a Pointer to global memory. primary_size, total_size: bytes, below 2^32, the first at most the second. PTX
     createpolicy.range, sm_80.
+
+    >>> x = cute.runtime.from_dlpack(np.ones(4, np.float32), assumed_align=16)
+    >>> def kernel(x):
+    ...     atom = cute.make_copy_atom(nvgpu.CopyG2ROp(), cute.Float32, num_bits_per_copy=128)
+    ...     r = cute.make_rmem_tensor(4, cute.Float32)
+    ...     cute.copy(atom, x, r, cache_policy=arch.createpolicy_range(x.iterator, 8, 16, "evict_last"))
+    ...     print(r[0])
+    >>> cute.simulate(kernel)[1, 1](x)
+    1.0
     """
     what = "createpolicy_range"
     choice = _checked(priority, secondary, what)
@@ -64,5 +83,15 @@ def createpolicy_range(
 @traced
 def createpolicy_cvt(access_property: Any) -> Uint64:
     """Make a policy (Uint64) of `access_property`, the 64 bits of an access property that came from CUDA's APIs. Any
-    thread. PTX createpolicy.cvt, sm_80."""
+    thread. PTX createpolicy.cvt, sm_80.
+
+    >>> x = cute.runtime.from_dlpack(np.ones(4, np.float32), assumed_align=16)
+    >>> def kernel(x):
+    ...     atom = cute.make_copy_atom(nvgpu.CopyG2ROp(), cute.Float32, num_bits_per_copy=128)
+    ...     r = cute.make_rmem_tensor(4, cute.Float32)
+    ...     cute.copy(atom, x, r, cache_policy=arch.createpolicy_cvt(0))
+    ...     print(r[0])
+    >>> cute.simulate(kernel)[1, 1](x)
+    1.0
+    """
     return Uint64(isa.createpolicy_cvt(Uint64(access_property)))

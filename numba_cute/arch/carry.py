@@ -72,12 +72,26 @@ def subc(a: Int, b: Int, width: int = 32) -> Any:
 @traced
 def mad_cc(a: Int, b: Int, c: Int, width: int = 32) -> Any:
     """Compute the low word of `a` * `b`, plus `c`, and set the carry. width: 32 (Uint32) or 64 (Uint64). PTX mad.lo.cc,
-    sm_70."""
+    sm_70.
+
+    >>> def kernel():
+    ...     low = arch.mad_cc(0xFFFFFFFF, 1, 1)
+    ...     print(low, arch.addc(0, 0))
+    >>> cute.simulate(kernel)[1, 1]()
+    0 1
+    """
     return _step(isa.mad_carry, "mad_cc", width, (a, b, c), False)
 
 
 @traced
 def madc(a: Int, b: Int, c: Int, width: int = 32) -> Any:
     """Compute the low word of `a` * `b`, plus `c` and the carry, and set the carry. width: 32 (Uint32) or 64 (Uint64).
-    PTX madc.lo.cc, sm_70."""
+    PTX madc.lo.cc, sm_70.
+
+    >>> def kernel():
+    ...     arch.add_cc(0xFFFFFFFF, 1)
+    ...     print(arch.madc(3, 4, 5))
+    >>> cute.simulate(kernel)[1, 1]()
+    18
+    """
     return _step(isa.mad_carry, "madc", width, (a, b, c), True)

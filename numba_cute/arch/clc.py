@@ -22,6 +22,19 @@ def issue_clc_query(mbar_ptr: Pointer | Int, clc_response_ptr: Pointer | Int, mu
     mbar_ptr: the barrier on which the 16 bytes of the response complete. clc_response_ptr: where it is written, 16
     bytes of shared memory, 16-byte aligned. multicast: write it at the same places of every block of the cluster
     (sm_100f), as by default. PTX clusterlaunchcontrol.try_cancel, sm_100.
+
+    >>> def kernel(out):
+    ...     bar, place = arch.alloc_smem(cute.Int64, 1), arch.alloc_smem(cute.Int32, 4, alignment=16)
+    ...     arch.mbarrier_init(bar, 1)
+    ...     arch.mbarrier_init_fence()
+    ...     arch.mbarrier_arrive_and_expect_tx(bar, 16)
+    ...     arch.issue_clc_query(bar, place, multicast=False)
+    ...     arch.mbarrier_wait(bar, 0)
+    ...     out[0] = arch.clc_response(place)[3]
+    >>> out = np.ones(1, np.int32)
+    >>> cute.simulate(kernel, arch="sm_100a")[1, 1](out)
+    >>> out
+    array([0], dtype=int32)
     """
     if not isinstance(multicast, bool):
         raise CuteError(
@@ -39,6 +52,17 @@ def clc_response(result_addr: Any) -> tuple[Any, Any, Any, Any]:
 
     Any thread, after waiting for the response's barrier; `fence_proxy("async.shared", space="cta")` must follow before
     the next response is written there. PTX clusterlaunchcontrol.query_cancel, sm_100.
+
+    >>> def kernel():
+    ...     bar, place = arch.alloc_smem(cute.Int64, 1), arch.alloc_smem(cute.Int32, 4, alignment=16)
+    ...     arch.mbarrier_init(bar, 1)
+    ...     arch.mbarrier_init_fence()
+    ...     arch.mbarrier_arrive_and_expect_tx(bar, 16)
+    ...     arch.issue_clc_query(bar, place, multicast=False)
+    ...     arch.mbarrier_wait(bar, 0)
+    ...     print(arch.clc_response(place))
+    >>> cute.simulate(kernel, arch="sm_100a")[1, 1]()
+    (Int32(0), Int32(0), Int32(0), Int32(0))
     """
     x, y, z, valid = isa.clc_query(shared_address(result_addr, "clc_response"))
     return Int32(x), Int32(y), Int32(z), Int32(valid)

@@ -79,13 +79,22 @@ def _floats(source: Any, count: int, what: str) -> Any:
 @traced
 def cvt_i8x4_to_f32x4(src_vec4: Any) -> Any:
     """Convert four Int8, `src_vec4`, to Float32. Any thread. PTX prmt, add.f32 (no target has one instruction for it),
-    sm_70."""
+    sm_70.
+
+    >>> four = tuple(map(cute.Int8, (-128, -1, 0, 127)))
+    >>> cute.simulate(lambda: print(arch.cvt_i8x4_to_f32x4(four)))[1, 1]()
+    (Float32(-128.0), Float32(-1.0), Float32(0.0), Float32(127.0))
+    """
     return _floats(src_vec4, 4, "cvt_i8x4_to_f32x4")
 
 
 @traced
 def cvt_i8x2_to_f32x2(src_vec2: Any) -> Any:
-    """Convert two Int8, `src_vec2`, to Float32. Any thread. PTX prmt, add.f32, sm_70."""
+    """Convert two Int8, `src_vec2`, to Float32. Any thread. PTX prmt, add.f32, sm_70.
+
+    >>> cute.simulate(lambda: print(arch.cvt_i8x2_to_f32x2((cute.Int8(-128), cute.Int8(127)))))[1, 1]()
+    (Float32(-128.0), Float32(127.0))
+    """
     return _floats(src_vec2, 2, "cvt_i8x2_to_f32x2")
 
 
@@ -96,26 +105,44 @@ def _int8(source: Any, count: int, what: str) -> Any:
 
 @traced
 def cvt_i8x4_to_bf16x4(src_vec4: Any) -> Any:
-    """Convert four Int8, `src_vec4`, to BFloat16. Any thread. PTX prmt, add.f32, sm_80."""
+    """Convert four Int8, `src_vec4`, to BFloat16. Any thread. PTX prmt, add.f32, sm_80.
+
+    >>> four = tuple(map(cute.Int8, (-128, -1, 0, 127)))
+    >>> cute.simulate(lambda: print(arch.cvt_i8x4_to_bf16x4(four)))[1, 1]()
+    (BFloat16(-128.0), BFloat16(-1.0), BFloat16(0.0), BFloat16(127.0))
+    """
     return _int8(src_vec4, 4, "cvt_i8x4_to_bf16x4")
 
 
 @traced
 def cvt_i8x2_to_bf16x2(src_vec2: Any) -> Any:
-    """Convert two Int8, `src_vec2`, to BFloat16. Any thread. PTX prmt, add.f32, sm_80."""
+    """Convert two Int8, `src_vec2`, to BFloat16. Any thread. PTX prmt, add.f32, sm_80.
+
+    >>> cute.simulate(lambda: print(arch.cvt_i8x2_to_bf16x2((cute.Int8(-128), cute.Int8(127)))))[1, 1]()
+    (BFloat16(-128.0), BFloat16(127.0))
+    """
     return _int8(src_vec2, 2, "cvt_i8x2_to_bf16x2")
 
 
 @traced
 def cvt_i8_bf16(src_i8: Any) -> Any:
-    """Convert an Int8, `src_i8`, to BFloat16. Any thread. PTX prmt, add.f32, sm_80."""
+    """Convert an Int8, `src_i8`, to BFloat16. Any thread. PTX prmt, add.f32, sm_80.
+
+    >>> cute.simulate(lambda: print(arch.cvt_i8_bf16(cute.Int8(-3))))[1, 1]()
+    -3.0
+    """
     return _int8((Int8(src_i8),), 1, "cvt_i8_bf16")[0]
 
 
 @traced
 def cvt_i8_bf16_intrinsic(vec_i8: Any, length: int) -> Any:
     """Convert `vec_i8`, a vector of `length` (static) Int8, to BFloat16, four at a time. Any thread. PTX prmt, add.f32,
-    sm_80."""
+    sm_80.
+
+    >>> x = cute.runtime.from_dlpack(np.array([-128, -1, 0, 127], np.int8))
+    >>> cute.simulate(lambda x: print(arch.cvt_i8_bf16_intrinsic(x.load(), 4)[0]))[1, 1](x)
+    -128.0
+    """
     what = "cvt_i8_bf16_intrinsic"
     return _int8(vec_i8, _length(length, what), what)
 
@@ -133,6 +160,13 @@ def cvt_i4_bf16_intrinsic(vec_i4: Any, length: int, with_shuffle: bool = False) 
     vec_i4: a vector of Int8 with two integers in each, the first in the low bits, or of 32-bit words of eight.
     with_shuffle: each eight lie in the order 0, 2, 1, 3, 4, 6, 5, 7 (the last four of a length that is not a multiple
     of eight in 0, 2, 1, 3), which takes fewer instructions. PTX prmt, lop3, fma.bf16x2, sm_80.
+
+    >>> x = cute.runtime.from_dlpack(np.array([0x1F, 0x32], np.uint8).view(np.int8))
+    >>> def kernel(x):
+    ...     v = arch.cvt_i4_bf16_intrinsic(x.load(), 4)
+    ...     print(v[0], v[1], v[2], v[3])
+    >>> cute.simulate(kernel)[1, 1](x)
+    -1.0 1.0 2.0 3.0
     """
     if not isinstance(with_shuffle, bool):
         raise CuteError(
@@ -149,6 +183,13 @@ def cvt_f4e2m1_f16_intrinsic(vec_f4e2m1: Any, length: int) -> Any:
 
     vec_f4e2m1: a vector of Uint8 with two floats in each, the first in the low bits, or of 32-bit words of eight. PTX
     prmt, lop3, mul.f16x2, sm_75.
+
+    >>> x = cute.runtime.from_dlpack(np.array([0x1F, 0x32], np.uint8))
+    >>> def kernel(x):
+    ...     v = arch.cvt_f4e2m1_f16_intrinsic(x.load(), 4)
+    ...     print(v[0], v[1], v[2], v[3])
+    >>> cute.simulate(kernel)[1, 1](x)
+    -6.0 0.5 1.0 1.5
     """
     return _four_bits(vec_f4e2m1, length, isa.cvt_f16x8_e2m1x8, Float16, "cvt_f4e2m1_f16_intrinsic")
 
@@ -156,7 +197,13 @@ def cvt_f4e2m1_f16_intrinsic(vec_f4e2m1: Any, length: int) -> Any:
 @traced
 def cvt_f32x2_bf16x2(src_vec2: Any) -> Any:
     """Convert two Float32, `src_vec2`, to BFloat16, rounded to nearest even. Any thread. PTX cvt.rn.bf16x2.f32,
-    sm_80."""
+    sm_80.
+
+    >>> def kernel():
+    ...     print(arch.cvt_f32x2_bf16x2(cute.full(2, 1.5, cute.Float32)).dtype)
+    >>> cute.simulate(kernel)[1, 1]()
+    BFloat16
+    """
     if isinstance(src_vec2, TensorSSA) and layout.size(src_vec2.shape) == 2 and src_vec2.dtype == Float32:
         b = seam.current()
         pair = b.lane(src_vec2.vector, 0), b.lane(src_vec2.vector, 1)
@@ -183,7 +230,15 @@ def sext_unpacked_i4_i8_intrinsic(vec_i4: Any, length: int) -> Any:
     """Give `length` (static) signed 4-bit integers, each in the low half of a byte, as a vector of Int8. Any thread.
 
     vec_i4: a vector of Int8 or Uint8; high halves are ignored. Raises CuteError for others. PTX lop3, mad, four at
-    a time, sm_70."""
+    a time, sm_70.
+
+    >>> x = cute.runtime.from_dlpack(np.array([0x01, 0x0F, 0xA7, 0x08], np.uint8))
+    >>> def kernel(x):
+    ...     v = arch.sext_unpacked_i4_i8_intrinsic(x.load(), 4)
+    ...     print(v[0], v[1], v[2], v[3])
+    >>> cute.simulate(kernel)[1, 1](x)
+    1 -1 7 -8
+    """
     what = "sext_unpacked_i4_i8_intrinsic"
     count = _length(length, what)
     if not isinstance(vec_i4, TensorSSA) or vec_i4.dtype not in (Int8, Uint8):

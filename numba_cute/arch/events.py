@@ -26,13 +26,29 @@ def range_push(name: str, payload: Int | None = None) -> None:
     """Tell a timeline that this warp begins what `name`, a static text, says. Ranges of a warp lie in each other:
     `range_pop` ends the last that was begun. payload: an integer to show with it, such as the index of a tile. Any
     thread; of a warp's the lowest active one. Raises CuteError for a name that is no text. PTX while a timeline is
-    recorded mov %clock64, mov %globaltimer, ld and st, sm_70; otherwise none."""
+    recorded mov %clock64, mov %globaltimer, ld and st, sm_70; otherwise none.
+
+    >>> def kernel():
+    ...     cute.range_push("load")
+    ...     cute.range_pop()
+    >>> [r.name for r in cute.timeline(cute.simulate(kernel)[1, 64]).ranges]
+    ['load', 'load']
+    """
     _tell(PUSH, name, payload, "range_push")
 
 
 @traced
 def range_pop() -> None:
-    """Tell a timeline that this warp ends the range that it began last. Any thread, as `range_push`. PTX as there."""
+    """Tell a timeline that this warp ends the range that it began last. Any thread, as `range_push`. PTX as there.
+
+    >>> def kernel():
+    ...     cute.range_push("outer")
+    ...     cute.range_push("inner")
+    ...     cute.range_pop()
+    ...     cute.range_pop()
+    >>> sorted(r.name for r in cute.timeline(cute.simulate(kernel)[1, 32]).ranges)
+    ['inner', 'outer']
+    """
     _tell(POP, "", None, "range_pop")
 
 

@@ -34,7 +34,7 @@ def _xyz(register: str) -> tuple[Int32, Int32, Int32]:
 
 @traced
 def thread_idx() -> tuple[Int32, Int32, Int32]:
-    """Return the thread's (x, y, z) in its block. PTX %tid.
+    """Return the thread's (x, y, z) in its block. PTX %tid, sm_70.
 
     >>> cute.simulate(lambda: print(arch.thread_idx()))[1, 1]()
     (Int32(0), Int32(0), Int32(0))
@@ -44,7 +44,7 @@ def thread_idx() -> tuple[Int32, Int32, Int32]:
 
 @traced
 def block_dim() -> tuple[Int32, Int32, Int32]:
-    """Return the threads of a block in (x, y, z). PTX %ntid.
+    """Return the threads of a block in (x, y, z). PTX %ntid, sm_70.
 
     >>> cute.simulate(lambda: print(arch.block_dim()))[2, 1]()
     (Int32(1), Int32(1), Int32(1))
@@ -55,7 +55,7 @@ def block_dim() -> tuple[Int32, Int32, Int32]:
 
 @traced
 def block_idx() -> tuple[Int32, Int32, Int32]:
-    """Return the block's (x, y, z) in the grid. PTX %ctaid.
+    """Return the block's (x, y, z) in the grid. PTX %ctaid, sm_70.
 
     >>> cute.simulate(lambda: print(arch.block_idx()))[2, 1]()
     (Int32(0), Int32(0), Int32(0))
@@ -66,7 +66,7 @@ def block_idx() -> tuple[Int32, Int32, Int32]:
 
 @traced
 def grid_dim() -> tuple[Int32, Int32, Int32]:
-    """Return the blocks of the grid in (x, y, z). PTX %nctaid.
+    """Return the blocks of the grid in (x, y, z). PTX %nctaid, sm_70.
 
     >>> cute.simulate(lambda: print(arch.grid_dim()))[1, 1]()
     (Int32(1), Int32(1), Int32(1))
@@ -146,7 +146,7 @@ def cluster_size() -> Int32:
 
 @traced
 def lane_idx() -> Int32:
-    """Return the thread's lane in its warp, 0 to 31. PTX %laneid.
+    """Return the thread's lane in its warp, 0 to 31. PTX %laneid, sm_70.
 
     >>> cute.simulate(lambda: cute.printf("{}", arch.lane_idx()))[1, 3]()
     0
@@ -172,7 +172,7 @@ def warp_idx() -> Int32:
 
 @traced
 def dynamic_smem_size() -> Int32:
-    """Return the bytes of dynamic shared memory of the launch. PTX %dynamic_smem_size.
+    """Return the bytes of dynamic shared memory of the launch. PTX %dynamic_smem_size, sm_70.
 
     >>> cute.simulate(lambda: print(arch.dynamic_smem_size()))[1, 1, 0, 1024]()
     1024
@@ -182,7 +182,7 @@ def dynamic_smem_size() -> Int32:
 
 @traced
 def total_smem_size() -> Int32:
-    """Return the bytes of shared memory of the block, static and dynamic. PTX %total_smem_size.
+    """Return the bytes of shared memory of the block, static and dynamic. PTX %total_smem_size, sm_70.
 
     >>> cute.simulate(lambda: print(arch.total_smem_size()))[1, 1, 0, 1024]()
     1024
@@ -192,43 +192,67 @@ def total_smem_size() -> Int32:
 
 @traced
 def physical_warp_id() -> Int32:
-    """Return the warp's slot in its SM, which may change: for diagnosis. PTX %warpid."""
+    """Return the warp's slot in its SM, which may change: for diagnosis. PTX %warpid, sm_70.
+
+    >>> cute.simulate(lambda: print(arch.physical_warp_id() < arch.nwarpid()))[1, 1]()
+    True
+    """
     return Int32(isa.sreg_volatile(register="warpid"))
 
 
 @traced
 def nwarpid() -> Int32:
-    """Return the number of warp slots of the SM: for diagnosis. PTX %nwarpid."""
+    """Return the number of warp slots of the SM: for diagnosis. PTX %nwarpid, sm_70.
+
+    >>> cute.simulate(lambda: print(arch.physical_warp_id() < arch.nwarpid()))[1, 1]()
+    True
+    """
     return Int32(isa.sreg_volatile(register="nwarpid"))
 
 
 @traced
 def smid() -> Int32:
-    """Return the SM that runs the thread now: for diagnosis. PTX %smid."""
+    """Return the SM that runs the thread now: for diagnosis. PTX %smid, sm_70.
+
+    >>> cute.simulate(lambda: print(0 <= arch.smid() < arch.nsmid()))[1, 1]()
+    True
+    """
     return Int32(isa.sreg_volatile(register="smid"))
 
 
 @traced
 def nsmid() -> Int32:
-    """Return the number of SMs that `smid` may name: for diagnosis. PTX %nsmid."""
+    """Return the number of SMs that `smid` may name: for diagnosis. PTX %nsmid, sm_70.
+
+    >>> cute.simulate(lambda: print(arch.smid() < arch.nsmid()))[1, 1]()
+    True
+    """
     return Int32(isa.sreg_volatile(register="nsmid"))
 
 
 @traced
 def clock64() -> Any:
-    """Read the SM's cycle counter (64 bits). PTX %clock64."""
+    """Read the SM's cycle counter (64 bits). PTX %clock64, sm_70.
+
+    >>> cute.simulate(lambda: print(arch.clock64() <= arch.clock64()))[1, 1]()
+    True
+    """
     return isa.clock64()
 
 
 @traced
 def globaltimer() -> Any:
-    """Read the GPU's timer, in nanoseconds (64 bits). PTX %globaltimer."""
+    """Read the GPU's timer, in nanoseconds (64 bits). PTX %globaltimer, sm_70.
+
+    >>> cute.simulate(lambda: print(arch.globaltimer() <= arch.globaltimer()))[1, 1]()
+    True
+    """
     return isa.globaltimer()
 
 
 @traced
 def lanemask_eq() -> Uint32:
-    """Return the bit of this lane alone (Uint32). PTX %lanemask_eq.
+    """Return the bit of this lane alone (Uint32). PTX %lanemask_eq, sm_70.
 
     >>> cute.simulate(lambda: cute.printf("{}", arch.lanemask_eq()))[1, 3]()
     1
@@ -240,7 +264,7 @@ def lanemask_eq() -> Uint32:
 
 @traced
 def lanemask_le() -> Uint32:
-    """Return the bits of this lane and of those below (Uint32). PTX %lanemask_le.
+    """Return the bits of this lane and of those below (Uint32). PTX %lanemask_le, sm_70.
 
     >>> cute.simulate(lambda: cute.printf("{}", arch.lanemask_le()))[1, 3]()
     1
@@ -252,7 +276,7 @@ def lanemask_le() -> Uint32:
 
 @traced
 def lanemask_lt() -> Uint32:
-    """Return the bits of the lanes below this one (Uint32). PTX %lanemask_lt.
+    """Return the bits of the lanes below this one (Uint32). PTX %lanemask_lt, sm_70.
 
     >>> cute.simulate(lambda: cute.printf("{}", arch.lanemask_lt()))[1, 3]()
     0
@@ -264,7 +288,7 @@ def lanemask_lt() -> Uint32:
 
 @traced
 def lanemask_ge() -> Uint32:
-    """Return the bits of this lane and of those above (Uint32). PTX %lanemask_ge.
+    """Return the bits of this lane and of those above (Uint32). PTX %lanemask_ge, sm_70.
 
     >>> cute.simulate(lambda: print(hex(arch.lanemask_ge())))[1, 1]()
     0xffffffff
@@ -274,7 +298,7 @@ def lanemask_ge() -> Uint32:
 
 @traced
 def lanemask_gt() -> Uint32:
-    """Return the bits of the lanes above this one (Uint32). PTX %lanemask_gt.
+    """Return the bits of the lanes above this one (Uint32). PTX %lanemask_gt, sm_70.
 
     >>> cute.simulate(lambda: print(hex(arch.lanemask_gt())))[1, 1]()
     0xfffffffe
@@ -284,7 +308,7 @@ def lanemask_gt() -> Uint32:
 
 @traced
 def warpsize() -> Int32:
-    """Read the lanes of a warp, 32, at run time; `WARP_SIZE` is static. PTX WARP_SZ.
+    """Read the lanes of a warp, 32, at run time; `WARP_SIZE` is static. PTX WARP_SZ, sm_70.
 
     >>> cute.simulate(lambda: print(arch.warpsize()))[1, 1]()
     32
@@ -295,23 +319,39 @@ def warpsize() -> Int32:
 @traced
 def aggr_smem_size() -> Int32:
     """Return the bytes of shared memory that the block occupies, with what the system reserves. PTX %aggr_smem_size,
-    sm_90."""
+    sm_90.
+
+    >>> cute.simulate(lambda: print(arch.aggr_smem_size()))[1, 1, 0, 1024]()
+    2048
+    """
     return Int32(isa.aggr_smem_size())
 
 
 @traced
 def gridid() -> Int32:
-    """Return a number that tells the launches of a process apart (the low word of 64 bits). PTX %gridid."""
+    """Return a number that tells the launches of a process apart (the low word of 64 bits). PTX %gridid, sm_70.
+
+    >>> cute.simulate(lambda: print(type(arch.gridid()).__name__))[1, 1]()
+    int32
+    """
     return Int32(isa.gridid())
 
 
 @traced
 def clock() -> Int32:
-    """Read the low word of the SM's cycle counter (Int32). PTX %clock."""
+    """Read the low word of the SM's cycle counter (Int32). PTX %clock, sm_70.
+
+    >>> cute.simulate(lambda: print(arch.clock() <= arch.clock()))[1, 1]()
+    True
+    """
     return Int32(isa.clock32())
 
 
 @traced
 def globaltimer_lo() -> Int32:
-    """Read the low word of the GPU's timer, in nanoseconds (Int32). PTX %globaltimer_lo."""
+    """Read the low word of the GPU's timer, in nanoseconds (Int32). PTX %globaltimer_lo, sm_70.
+
+    >>> cute.simulate(lambda: print(type(arch.globaltimer_lo()).__name__))[1, 1]()
+    int32
+    """
     return Int32(isa.globaltimer_lo())

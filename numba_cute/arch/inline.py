@@ -37,6 +37,13 @@ def inline_ptx(
 
     CuteError: a type that has no register, a place of the text without an operand, an operand that is not in the text;
     in the simulator also a text without a meaning, and a meaning that returns another number of values.
+
+    >>> text = "add.s32 {$w0}, {$r0}, {$r1};"
+    >>> def kernel():
+    ...     args = {"write_only_types": (cute.Int32,), "read_only_args": (2, 3)}
+    ...     print(arch.inline_ptx(text, meaning=lambda a, b: a + b, **args))
+    >>> cute.simulate(kernel)[1, 1]()
+    5
     """
     if not isinstance(ptx, str) or not ptx.strip() or "\0" in ptx or not is_unicode(ptx):
         raise CuteError(f"inline_ptx: ptx {described(ptx)}: give a static text, of one instruction or more")

@@ -45,6 +45,16 @@ def mbarrier_init(mbar_ptr: Pointer | Int, cnt: Int) -> None:
     """Initialise the barrier at `mbar_ptr`, whose phases complete after `cnt` arrivals (1 to 2^20 - 1).
 
     One thread, once; `mbarrier_init_fence` and a barrier of the block or cluster must follow. PTX mbarrier.init, sm_80.
+
+    >>> def kernel():
+    ...     bar = arch.alloc_smem(cute.Int64, 1)
+    ...     if arch.thread_idx()[0] == 0:
+    ...         arch.mbarrier_init(bar, 64)
+    ...         arch.mbarrier_init_fence()
+    ...     arch.sync_threads()
+    ...     arch.mbarrier_arrive(bar)
+    ...     arch.mbarrier_wait(bar, 0)
+    >>> cute.simulate(kernel)[1, 64]()
     """
     _check(cnt, 1, "cnt", "mbarrier_init")
     isa.mbarrier_init(_address(mbar_ptr, "mbarrier_init"), Uint32(cnt))
@@ -53,7 +63,18 @@ def mbarrier_init(mbar_ptr: Pointer | Int, cnt: Int) -> None:
 @traced
 def mbarrier_init_fence() -> None:
     """Make this thread's initialisations of barriers visible to the cluster and to TMA. The thread that made them,
-    before a barrier of the block or cluster. PTX fence.mbarrier_init.release.cluster, sm_90."""
+    before a barrier of the block or cluster. PTX fence.mbarrier_init.release.cluster, sm_90.
+
+    >>> def kernel():
+    ...     bar = arch.alloc_smem(cute.Int64, 1)
+    ...     if arch.thread_idx()[0] == 0:
+    ...         arch.mbarrier_init(bar, 64)
+    ...         arch.mbarrier_init_fence()
+    ...     arch.sync_threads()
+    ...     arch.mbarrier_arrive(bar)
+    ...     arch.mbarrier_wait(bar, 0)
+    >>> cute.simulate(kernel)[1, 64]()
+    """
     isa.fence_mbarrier_init()
 
 
@@ -65,6 +86,16 @@ def mbarrier_arrive(
 
     peer_cta_rank_in_cluster: the rank of the block whose barrier at the same place is meant; by default this block's.
     arrive_count: how many arrivals, at least 1. PTX mbarrier.arrive, sm_80; with a peer or a count sm_90.
+
+    >>> def kernel():
+    ...     bar = arch.alloc_smem(cute.Int64, 1)
+    ...     arch.mbarrier_init(bar, 1)
+    ...     arch.mbarrier_init_fence()
+    ...     arch.mbarrier_arrive(bar)
+    ...     arch.mbarrier_wait(bar, 0)
+    ...     arch.mbarrier_arrive(bar)
+    ...     arch.mbarrier_wait(bar, 1)  # phases alternate
+    >>> cute.simulate(kernel)[1, 1]()
     """
     bar = _address(mbar_ptr, "mbarrier_arrive")
     _check(arrive_count, 1, "arrive_count", "mbarrier_arrive")
@@ -89,6 +120,19 @@ def mbarrier_arrive_and_expect_tx(
     bytes: 0 to 2^20 - 1. peer_cta_rank_in_cluster: as for `mbarrier_arrive`. relaxed: do not release this thread's
     memory accesses. scope: "cta" or "cluster", the threads for which they are released; with a peer always the cluster.
     PTX mbarrier.arrive.expect_tx, sm_90.
+
+    >>> x = cute.runtime.from_dlpack(np.arange(4, dtype=np.float32), assumed_align=16)
+    >>> def kernel(x):
+    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 4, alignment=16), cute.make_layout(4))
+    ...     bar = arch.alloc_smem(cute.Int64, 1)
+    ...     arch.mbarrier_init(bar, 1)
+    ...     arch.mbarrier_init_fence()
+    ...     arch.mbarrier_arrive_and_expect_tx(bar, 16)
+    ...     cute.copy(cute.make_copy_atom(nvgpu.cpasync.CopyBulkG2SOp(), cute.Float32), x, s, tma_bar_ptr=bar)
+    ...     arch.mbarrier_wait(bar, 0)
+    ...     print(s[3])
+    >>> cute.simulate(kernel)[1, 1](x)
+    3.0
     """
     what = "mbarrier_arrive_and_expect_tx"
     bar = _address(mbar_ptr, what)
@@ -104,7 +148,22 @@ def mbarrier_arrive_and_expect_tx(
 @traced
 def mbarrier_expect_tx(mbar_ptr: Pointer | Int, bytes: Int, peer_cta_rank_in_cluster: Int | None = None) -> None:
     """Add `bytes` (0 to 2^20 - 1) to what the current phase of `mbar_ptr` waits for, without arriving. One thread.
-    peer_cta_rank_in_cluster: as for `mbarrier_arrive`. PTX mbarrier.expect_tx, sm_90."""
+    peer_cta_rank_in_cluster: as for `mbarrier_arrive`. PTX mbarrier.expect_tx, sm_90.
+
+    >>> x = cute.runtime.from_dlpack(np.arange(4, dtype=np.float32), assumed_align=16)
+    >>> def kernel(x):
+    ...     bar = arch.alloc_smem(cute.Int64, 1)
+    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 4, alignment=16), cute.make_layout(4))
+    ...     arch.mbarrier_init(bar, 1)
+    ...     arch.mbarrier_init_fence()
+    ...     arch.mbarrier_expect_tx(bar, 16)
+    ...     cute.copy(cute.make_copy_atom(nvgpu.cpasync.CopyBulkG2SOp(), cute.Float32), x, s, tma_bar_ptr=bar)
+    ...     arch.mbarrier_arrive(bar)
+    ...     arch.mbarrier_wait(bar, 0)
+    ...     print(s[3])
+    >>> cute.simulate(kernel)[1, 1](x)
+    3.0
+    """
     _check(bytes, 0, "bytes", "mbarrier_expect_tx")
     bar = _address(mbar_ptr, "mbarrier_expect_tx")
     if peer_cta_rank_in_cluster is None:
@@ -117,7 +176,17 @@ def mbarrier_expect_tx(mbar_ptr: Pointer | Int, bytes: Int, peer_cta_rank_in_clu
 def mbarrier_wait(mbar_ptr: Pointer | Int, phase: Int, scope: str = "cta") -> None:
     """Wait until the phase of parity `phase` (0 or 1) of the barrier `mbar_ptr` has completed. Any thread. scope:
     "cluster" where other blocks of the cluster tell by their arrivals what they have done, else "cta". PTX
-    mbarrier.try_wait, sm_90."""
+    mbarrier.try_wait, sm_90.
+
+    >>> def kernel():
+    ...     bar = arch.alloc_smem(cute.Int64, 1)
+    ...     arch.mbarrier_init(bar, 1)
+    ...     arch.mbarrier_init_fence()
+    ...     arch.mbarrier_wait(bar, 1)  # the phase before the first counts as complete
+    ...     arch.mbarrier_arrive(bar)
+    ...     arch.mbarrier_wait(bar, 0)
+    >>> cute.simulate(kernel)[1, 1]()
+    """
     if scope not in ("cta", "cluster"):
         raise CuteError(f'mbarrier_wait: scope {scope!r} must be "cta" or "cluster"')
     isa.mbarrier_wait_parity(_address(mbar_ptr, "mbarrier_wait"), Uint32(phase), scope=scope)
@@ -143,7 +212,16 @@ def mbarrier_try_wait(mbar_ptr: Pointer | Int, phase: Int) -> Any:
 @traced
 def mbarrier_conditional_try_wait(cond: Int, mbar_ptr: Pointer | Int, phase: Int) -> Any:
     """Call `mbarrier_try_wait(mbar_ptr, phase)` if `cond` holds; give True if it does not. Any thread. PTX
-    mbarrier.try_wait, sm_90."""
+    mbarrier.try_wait, sm_90.
+
+    >>> def kernel():
+    ...     bar = arch.alloc_smem(cute.Int64, 1)
+    ...     arch.mbarrier_init(bar, 1)
+    ...     arch.mbarrier_init_fence()
+    ...     print(arch.mbarrier_conditional_try_wait(cute.Int32(0), bar, 0))
+    >>> cute.simulate(kernel)[1, 1]()
+    True
+    """
     if isinstance(cond, (bool, int)):
         return mbarrier_try_wait(mbar_ptr, phase) if cond else True
     b = seam.current()

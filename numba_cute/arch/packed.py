@@ -110,124 +110,206 @@ def _fma_mixed(type: str, a: Any, b: Any, c: Any) -> Any:
 @traced
 def add_packed_f16x2(src_a: Any, src_b: Any) -> Any:
     """Add the pairs `src_a` and `src_b` of Float16, each a Uint32 word, rounded to nearest even. Any thread. PTX
-    add.f16x2, sm_80."""
+    add.f16x2, sm_80.
+
+    >>> cute.simulate(lambda: print(hex(arch.add_packed_f16x2(0x40003C00, 0x3C003C00))))[1, 1]()
+    0x42004000
+    """
     return isa.arith_f16x2(Uint32(src_a), Uint32(src_b), op="add")
 
 
 @traced
 def sub_packed_f16x2(src_a: Any, src_b: Any) -> Any:
     """Subtract the pair `src_b` from `src_a` of Float16, each a Uint32 word, rounded to nearest even. Any thread. PTX
-    sub.f16x2, sm_80."""
+    sub.f16x2, sm_80.
+
+    >>> cute.simulate(lambda: print(hex(arch.sub_packed_f16x2(0x40003C00, 0x3C003C00))))[1, 1]()
+    0x3c000000
+    """
     return isa.arith_f16x2(Uint32(src_a), Uint32(src_b), op="sub")
 
 
 @traced
 def add_packed_bf16x2(src_a: Any, src_b: Any) -> Any:
     """Add the pairs `src_a` and `src_b` of BFloat16, each a Uint32 word, rounded to nearest even. Any thread. PTX
-    add.bf16x2, sm_90."""
+    add.bf16x2, sm_90.
+
+    >>> cute.simulate(lambda: print(hex(arch.add_packed_bf16x2(0x40003F80, 0x3F803F80))))[1, 1]()
+    0x40404000
+    """
     return isa.arith_bf16x2(Uint32(src_a), Uint32(src_b), op="add")
 
 
 @traced
 def sub_packed_bf16x2(src_a: Any, src_b: Any) -> Any:
     """Subtract the pair `src_b` from `src_a` of BFloat16, each a Uint32 word, rounded to nearest even. Any thread. PTX
-    sub.bf16x2, sm_90."""
+    sub.bf16x2, sm_90.
+
+    >>> cute.simulate(lambda: print(hex(arch.sub_packed_bf16x2(0x40003F80, 0x3F803F80))))[1, 1]()
+    0x3f800000
+    """
     return isa.arith_bf16x2(Uint32(src_a), Uint32(src_b), op="sub")
 
 
 @traced
 def fma_packed_f16x2(src_a: Any, src_b: Any, src_c: Any) -> Any:
     """Compute `src_a` * `src_b` + `src_c` of pairs of Float16, each a Uint32 word, rounded once to nearest even. Any
-    thread. PTX fma.f16x2, sm_80."""
+    thread. PTX fma.f16x2, sm_80.
+
+    >>> cute.simulate(lambda: print(hex(arch.fma_packed_f16x2(0x40003C00, 0x40004000, 0x3C003C00))))[1, 1]()
+    0x45004200
+    """
     return isa.fma_half2(Uint32(src_a), Uint32(src_b), Uint32(src_c), type="f16")
 
 
 @traced
 def fma_packed_bf16x2(src_a: Any, src_b: Any, src_c: Any) -> Any:
     """Compute `src_a` * `src_b` + `src_c` of pairs of BFloat16, each a Uint32 word, rounded once to nearest even. Any
-    thread. PTX fma.bf16x2, sm_80."""
+    thread. PTX fma.bf16x2, sm_80.
+
+    >>> cute.simulate(lambda: print(hex(arch.fma_packed_bf16x2(0x40003F80, 0x40004000, 0x3F803F80))))[1, 1]()
+    0x40a04040
+    """
     return isa.fma_half2(Uint32(src_a), Uint32(src_b), Uint32(src_c), type="bf16")
 
 
 @traced
 def add_packed_f32x2_f16x2_f32x2(src_a: Any, src_b: Any) -> Any:
     """Add `src_a`, a word of two Float16, and `src_b`, a pair of Float32, to a pair of Float32, rounded to nearest
-    even. Any thread. PTX add.f32x2.f16x2.f32x2, sm_107f."""
+    even. Any thread. PTX add.f32x2.f16x2.f32x2, sm_107f.
+
+    >>> b = (cute.Float32(3), cute.Float32(4))
+    >>> cute.simulate(lambda: print(arch.add_packed_f32x2_f16x2_f32x2(0x40003C00, b)), arch="sm_107a")[1, 1]()
+    (Float32(4.0), Float32(6.0))
+    """
     return _mixed("add", "f16", src_a, src_b)
 
 
 @traced
 def add_packed_f16x2_f32x2_f32x2(src_a: Any, src_b: Any) -> Any:
     """Add the pairs `src_a` and `src_b` of Float32 to a word of two Float16, rounded towards zero (subnormal numbers
-    are zero). Any thread. PTX add.rz.f16x2.f32x2.f32x2, sm_107f."""
+    are zero). Any thread. PTX add.rz.f16x2.f32x2.f32x2, sm_107f.
+
+    >>> a, b = (cute.Float32(1), cute.Float32(2)), (cute.Float32(3), cute.Float32(4))
+    >>> cute.simulate(lambda: print(hex(arch.add_packed_f16x2_f32x2_f32x2(a, b))), arch="sm_107a")[1, 1]()
+    0x46004400
+    """
     return _narrow("add", "f16", src_a, src_b)
 
 
 @traced
 def sub_packed_f32x2_f16x2_f32x2(src_a: Any, src_b: Any) -> Any:
     """Subtract `src_b`, a pair of Float32, from `src_a`, a word of two Float16, to a pair of Float32, rounded to
-    nearest even. Any thread. PTX sub.f32x2.f16x2.f32x2, sm_107f."""
+    nearest even. Any thread. PTX sub.f32x2.f16x2.f32x2, sm_107f.
+
+    >>> b = (cute.Float32(3), cute.Float32(4))
+    >>> cute.simulate(lambda: print(arch.sub_packed_f32x2_f16x2_f32x2(0x40003C00, b)), arch="sm_107a")[1, 1]()
+    (Float32(-2.0), Float32(-2.0))
+    """
     return _mixed("sub", "f16", src_a, src_b)
 
 
 @traced
 def sub_packed_f16x2_f32x2_f32x2(src_a: Any, src_b: Any) -> Any:
     """Subtract the pair `src_b` of Float32 from `src_a` to a word of two Float16, rounded towards zero (subnormal
-    numbers are zero). Any thread. PTX sub.rz.f16x2.f32x2.f32x2, sm_107f."""
+    numbers are zero). Any thread. PTX sub.rz.f16x2.f32x2.f32x2, sm_107f.
+
+    >>> a, b = (cute.Float32(1), cute.Float32(2)), (cute.Float32(3), cute.Float32(4))
+    >>> cute.simulate(lambda: print(hex(arch.sub_packed_f16x2_f32x2_f32x2(a, b))), arch="sm_107a")[1, 1]()
+    0xc000c000
+    """
     return _narrow("sub", "f16", src_a, src_b)
 
 
 @traced
 def fma_packed_f32x2_f16x2_f32x2_f32x2(src_a: Any, src_b: Any, src_c: Any) -> Any:
     """Compute `src_a` * `src_b` + `src_c` as a pair of Float32, rounded once: `src_a` is a word of two Float16, the
-    others are pairs of Float32. Any thread. PTX fma.f32x2.f16x2.f32x2.f32x2, sm_107f."""
+    others are pairs of Float32. Any thread. PTX fma.f32x2.f16x2.f32x2.f32x2, sm_107f.
+
+    >>> b = (cute.Float32(3), cute.Float32(4))
+    >>> cute.simulate(lambda: print(arch.fma_packed_f32x2_f16x2_f32x2_f32x2(0x40003C00, b, b)), arch="sm_107a")[1, 1]()
+    (Float32(6.0), Float32(12.0))
+    """
     return _fma_mixed("f16", src_a, src_b, src_c)
 
 
 @traced
 def add_packed_f32x2_bf16x2_f32x2(src_a: Any, src_b: Any) -> Any:
     """Add `src_a`, a word of two BFloat16, and `src_b`, a pair of Float32, to a pair of Float32, rounded to nearest
-    even. Any thread. PTX add.f32x2.bf16x2.f32x2, sm_107f."""
+    even. Any thread. PTX add.f32x2.bf16x2.f32x2, sm_107f.
+
+    >>> b = (cute.Float32(3), cute.Float32(4))
+    >>> cute.simulate(lambda: print(arch.add_packed_f32x2_bf16x2_f32x2(0x40003F80, b)), arch="sm_107a")[1, 1]()
+    (Float32(4.0), Float32(6.0))
+    """
     return _mixed("add", "bf16", src_a, src_b)
 
 
 @traced
 def add_packed_bf16x2_f32x2_f32x2(src_a: Any, src_b: Any) -> Any:
     """Add the pairs `src_a` and `src_b` of Float32 to a word of two BFloat16, rounded towards zero. Any thread. PTX
-    add.rz.bf16x2.f32x2.f32x2, sm_107f."""
+    add.rz.bf16x2.f32x2.f32x2, sm_107f.
+
+    >>> a, b = (cute.Float32(1), cute.Float32(2)), (cute.Float32(3), cute.Float32(4))
+    >>> cute.simulate(lambda: print(hex(arch.add_packed_bf16x2_f32x2_f32x2(a, b))), arch="sm_107a")[1, 1]()
+    0x40c04080
+    """
     return _narrow("add", "bf16", src_a, src_b)
 
 
 @traced
 def sub_packed_f32x2_bf16x2_f32x2(src_a: Any, src_b: Any) -> Any:
     """Subtract `src_b`, a pair of Float32, from `src_a`, a word of two BFloat16, to a pair of Float32, rounded to
-    nearest even. Any thread. PTX sub.f32x2.bf16x2.f32x2, sm_107f."""
+    nearest even. Any thread. PTX sub.f32x2.bf16x2.f32x2, sm_107f.
+
+    >>> b = (cute.Float32(3), cute.Float32(4))
+    >>> cute.simulate(lambda: print(arch.sub_packed_f32x2_bf16x2_f32x2(0x40003F80, b)), arch="sm_107a")[1, 1]()
+    (Float32(-2.0), Float32(-2.0))
+    """
     return _mixed("sub", "bf16", src_a, src_b)
 
 
 @traced
 def sub_packed_bf16x2_f32x2_f32x2(src_a: Any, src_b: Any) -> Any:
     """Subtract the pair `src_b` of Float32 from `src_a` to a word of two BFloat16, rounded towards zero. Any thread.
-    PTX sub.rz.bf16x2.f32x2.f32x2, sm_107f."""
+    PTX sub.rz.bf16x2.f32x2.f32x2, sm_107f.
+
+    >>> a, b = (cute.Float32(1), cute.Float32(2)), (cute.Float32(3), cute.Float32(4))
+    >>> cute.simulate(lambda: print(hex(arch.sub_packed_bf16x2_f32x2_f32x2(a, b))), arch="sm_107a")[1, 1]()
+    0xc000c000
+    """
     return _narrow("sub", "bf16", src_a, src_b)
 
 
 @traced
 def fma_packed_f32x2_bf16x2_f32x2_f32x2(src_a: Any, src_b: Any, src_c: Any) -> Any:
     """Compute `src_a` * `src_b` + `src_c` as a pair of Float32, rounded once: `src_a` is a word of two BFloat16, the
-    others are pairs of Float32. Any thread. PTX fma.f32x2.bf16x2.f32x2.f32x2, sm_107f."""
+    others are pairs of Float32. Any thread. PTX fma.f32x2.bf16x2.f32x2.f32x2, sm_107f.
+
+    >>> b = (cute.Float32(3), cute.Float32(4))
+    >>> cute.simulate(lambda: print(arch.fma_packed_f32x2_bf16x2_f32x2_f32x2(0x40003F80, b, b)), arch="sm_107a")[1, 1]()
+    (Float32(6.0), Float32(12.0))
+    """
     return _fma_mixed("bf16", src_a, src_b, src_c)
 
 
 @traced
 def exp2_packed_f16x2(src: Any) -> Any:
     """Compute 2 ** x of the two Float16 of the word `src`, to a relative 2**-9.9. Any thread. PTX ex2.approx.f16x2,
-    sm_75."""
+    sm_75.
+
+    >>> cute.simulate(lambda: print(hex(arch.exp2_packed_f16x2(0x3C000000))))[1, 1]()
+    0x40003c00
+    """
     return isa.ex2_f16x2(Uint32(src))
 
 
 @traced
 def exp2_packed_bf16x2(src: Any) -> Any:
     """Compute 2 ** x of the two BFloat16 of the word `src`, to a relative 2**-7; subnormal numbers are zero. Any
-    thread. PTX ex2.approx.ftz.bf16x2, sm_90."""
+    thread. PTX ex2.approx.ftz.bf16x2, sm_90.
+
+    >>> cute.simulate(lambda: print(hex(arch.exp2_packed_bf16x2(0x3F800000))))[1, 1]()
+    0x40003f80
+    """
     return isa.ex2_bf16x2(Uint32(src))

@@ -76,6 +76,14 @@ def alloc_tmem(
     num_columns: a power of two from 32 to 512. smem_ptr_to_write_address: a Pointer to the Int32 of shared memory that
     receives their address. is_two_cta: allocate in both blocks of a pair. arch: the target whose capacity is checked.
     PTX tcgen05.alloc, sm_100f.
+
+    >>> def kernel():
+    ...     place = arch.alloc_smem(cute.Int32, 1)
+    ...     arch.alloc_tmem(64, place)
+    ...     tmem = arch.retrieve_tmem_ptr(cute.Float32, 16, place)
+    ...     arch.relinquish_tmem_alloc_permit()
+    ...     arch.dealloc_tmem(tmem, 64)
+    >>> cute.simulate(kernel, arch="sm_100a")[1, 32]()
     """
     what = "alloc_tmem"
     group = _group(is_two_cta, what)
@@ -90,6 +98,12 @@ def dealloc_tmem(tmem_ptr: Any, num_columns: Int, is_two_cta: bool | None = None
 
     tmem_ptr: their first address, a Pointer to tensor memory or an Int32. num_columns, is_two_cta, arch: as for
     `alloc_tmem`. PTX tcgen05.dealloc, sm_100f.
+
+    >>> def kernel():
+    ...     place = arch.alloc_smem(cute.Int32, 1)
+    ...     arch.alloc_tmem(64, place)
+    ...     arch.dealloc_tmem(arch.retrieve_tmem_ptr(cute.Float32, 16, place), 64)
+    >>> cute.simulate(kernel, arch="sm_100a")[1, 32]()
     """
     what = "dealloc_tmem"
     if isinstance(tmem_ptr, Pointer) and tmem_ptr.space is not AddressSpace.tmem:
@@ -101,7 +115,15 @@ def dealloc_tmem(tmem_ptr: Any, num_columns: Int, is_two_cta: bool | None = None
 @traced
 def relinquish_tmem_alloc_permit(is_two_cta: bool | None = None) -> None:
     """Give up the right to allocate tensor memory, so that other blocks may. One warp; is_two_cta: as for
-    `alloc_tmem`. PTX tcgen05.relinquish_alloc_permit, sm_100f."""
+    `alloc_tmem`. PTX tcgen05.relinquish_alloc_permit, sm_100f.
+
+    >>> def kernel():
+    ...     place = arch.alloc_smem(cute.Int32, 1)
+    ...     arch.alloc_tmem(512, place)
+    ...     arch.relinquish_tmem_alloc_permit()
+    ...     arch.dealloc_tmem(arch.retrieve_tmem_ptr(cute.Float32, 16, place), 512)
+    >>> cute.simulate(kernel, arch="sm_100a")[1, 32]()
+    """
     isa.tcgen05_relinquish_alloc_permit(cta_group=_group(is_two_cta, "relinquish_tmem_alloc_permit"))
 
 
@@ -111,6 +133,17 @@ def retrieve_tmem_ptr(element_type: DType, alignment: int, ptr_to_buffer_holding
 
     element_type: the type to point to. alignment: bytes that the address is a multiple of. ptr_to_buffer_holding_addr:
     a Pointer to the Int32 in shared memory.
+
+    >>> def kernel():
+    ...     place = arch.alloc_smem(cute.Int32, 1)
+    ...     arch.alloc_tmem(32, place)
+    ...     arch.sync_warp()
+    ...     tmem = arch.retrieve_tmem_ptr(cute.Float32, 16, place)
+    ...     if arch.lane_idx() == 0:
+    ...         print(tmem)
+    ...     arch.dealloc_tmem(tmem, 32)
+    >>> cute.simulate(kernel, arch="sm_100a")[1, 32]()
+    ptr<Float32, tmem, align 16>
     """
     p = ptr_to_buffer_holding_addr
     if not isinstance(p, Pointer) or p.space is not AddressSpace.smem or p.dtype.width != 32:
@@ -122,25 +155,45 @@ def retrieve_tmem_ptr(element_type: DType, alignment: int, ptr_to_buffer_holding
 
 @traced
 def fence_view_async_tmem_load() -> None:
-    """Wait until this thread's loads from tensor memory are complete. Whole warps. PTX tcgen05.wait::ld, sm_100f."""
+    """Wait until this thread's loads from tensor memory are complete. Whole warps. PTX tcgen05.wait::ld, sm_100f.
+
+    >>> cute.simulate(lambda: arch.fence_view_async_tmem_load(), arch="sm_100a")[1, 32]()
+    """
     isa.tcgen05_wait_ld()
 
 
 @traced
 def fence_view_async_tmem_store() -> None:
-    """Wait until this thread's stores to tensor memory are complete. Whole warps. PTX tcgen05.wait::st, sm_100f."""
+    """Wait until this thread's stores to tensor memory are complete. Whole warps. PTX tcgen05.wait::st, sm_100f.
+
+    >>> cute.simulate(lambda: arch.fence_view_async_tmem_store(), arch="sm_100a")[1, 32]()
+    """
     isa.tcgen05_wait_st()
 
 
 @traced
 def tcgen05_fence_before_thread_sync() -> None:
     """Order this thread's earlier work on tensor memory before its next synchronisation with other threads. Any
-    thread. Pipelines and `utils.TmemAllocator` have it in. PTX tcgen05.fence::before_thread_sync, sm_100f."""
+    thread. Pipelines and `utils.TmemAllocator` have it in. PTX tcgen05.fence::before_thread_sync, sm_100f.
+
+    >>> def kernel():
+    ...     arch.tcgen05_fence_before_thread_sync()
+    ...     arch.sync_threads()
+    ...     arch.tcgen05_fence_after_thread_sync()
+    >>> cute.simulate(kernel, arch="sm_100a")[1, 64]()
+    """
     isa.tcgen05_fence_before()
 
 
 @traced
 def tcgen05_fence_after_thread_sync() -> None:
     """Order this thread's later work on tensor memory after its last synchronisation with other threads: a barrier, or
-    the mbarrier of a `tcgen05.commit`. Any thread. PTX tcgen05.fence::after_thread_sync, sm_100f."""
+    the mbarrier of a `tcgen05.commit`. Any thread. PTX tcgen05.fence::after_thread_sync, sm_100f.
+
+    >>> def kernel():
+    ...     arch.tcgen05_fence_before_thread_sync()
+    ...     arch.sync_threads()
+    ...     arch.tcgen05_fence_after_thread_sync()
+    >>> cute.simulate(kernel, arch="sm_100a")[1, 64]()
+    """
     isa.tcgen05_fence_after()

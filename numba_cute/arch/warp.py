@@ -53,7 +53,15 @@ def as_bool(x: Any) -> Any:
 @traced
 def elect_one() -> Any:
     """Elect one lane of the warp, always the same one: True there, False elsewhere, as in `if cute.arch.elect_one():
-    …`. All 32 lanes, converged. PTX elect.sync, sm_90."""
+    …`. All 32 lanes, converged. PTX elect.sync, sm_90.
+
+    >>> def kernel():
+    ...     if arch.elect_one():
+    ...         print(arch.thread_idx()[0])
+    >>> cute.simulate(kernel)[1, 64]()
+    0
+    32
+    """
     return as_bool(isa.elect_sync())
 
 
@@ -70,7 +78,18 @@ def make_warp_uniform(value: Number) -> Int32:
 
 @traced
 def sync_warp(mask: Int = FULL_MASK) -> None:
-    """Wait for the lanes of `mask` (by default the warp), and order their memory accesses. PTX bar.warp.sync, sm_70."""
+    """Wait for the lanes of `mask` (by default the warp), and order their memory accesses. PTX bar.warp.sync, sm_70.
+
+    >>> def kernel():
+    ...     place = arch.alloc_smem(cute.Int32, 1)
+    ...     if arch.lane_idx() == 0:
+    ...         arch.store(place, cute.Int32(7))
+    ...     arch.sync_warp()
+    ...     if arch.lane_idx() == 31:
+    ...         print(arch.load(place, cute.Int32))
+    >>> cute.simulate(kernel)[1, 32]()
+    7
+    """
     isa.bar_warp_sync(_members(mask, "sync_warp"))
 
 
@@ -151,7 +170,15 @@ def shuffle_sync_op(
     value: Number, offset: Int, mask: Int = FULL_MASK, mask_and_clamp: Int = 31, kind: str = "idx"
 ) -> Any:  # fmt: skip
     """Read `value` of the lane that `kind` and `offset` name: "idx" as `shuffle_sync`, "up", "down" or "bfly" as the
-    functions of those names, with their `mask` and `mask_and_clamp`. PTX shfl.sync, sm_70."""
+    functions of those names, with their `mask` and `mask_and_clamp`. PTX shfl.sync, sm_70.
+
+    >>> seen = np.zeros(32, np.int32)
+    >>> def kernel(x):
+    ...     x[arch.lane_idx()] = arch.shuffle_sync_op(arch.lane_idx(), 1, kind="bfly")
+    >>> cute.simulate(kernel)[1, 32](seen)
+    >>> seen[:4]
+    array([1, 0, 3, 2], dtype=int32)
+    """
     if kind not in _SHUFFLES:
         raise CuteError(f"shuffle_sync_op: kind {kind!r} is none of {', '.join(map(repr, _SHUFFLES))}")
     return _shuffle(value, offset, mask, mask_and_clamp, kind)

@@ -49,6 +49,18 @@ def copy(
 
     Raises CuteError for shapes that do not make the same number of instructions, for memories that the operation does
     not copy between, and for arguments that it does not take. PTX and least target: the operation's.
+
+    >>> x = cute.runtime.from_dlpack(np.arange(8, dtype=np.float32), assumed_align=16)
+    >>> atom = cute.make_copy_atom(nvgpu.CopyUniversalOp(), cute.Float32, num_bits_per_copy=128)
+    >>> tiled = cute.make_tiled_copy_tv(atom, cute.make_layout(2), cute.make_layout(4))
+    >>> def kernel(x):
+    ...     mine = tiled.get_slice(arch.thread_idx()[0]).partition_S(x)
+    ...     r = cute.make_fragment_like(mine)
+    ...     cute.copy(tiled, mine, r)
+    ...     cute.printf("{}", r[0])
+    >>> cute.simulate(kernel)[1, 2](x)
+    0.000000
+    4.000000
     """
     atom = atom.tiled_copy if isinstance(atom, ThrCopy) else atom
     if isinstance(atom, TiledCopy):
@@ -99,7 +111,17 @@ def copy_atom_call(
     """Issue a single instruction of `atom`, from `src` to `dst`, tensors of one mode.
 
     pred, tma_bar_ptr, mcast_mask, cache_policy, tma_desc_ptr, mbar_ptr: as in `copy`. Raises CuteError for tensors of
-    more modes."""
+    more modes.
+
+    >>> x = cute.runtime.from_dlpack(np.arange(4, dtype=np.float32), assumed_align=16)
+    >>> def kernel(x):
+    ...     r = cute.make_rmem_tensor(4, cute.Float32)
+    ...     atom = cute.make_copy_atom(nvgpu.CopyUniversalOp(), cute.Float32, num_bits_per_copy=128)
+    ...     cute.copy_atom_call(atom, x, r)
+    ...     print(r[3])
+    >>> cute.simulate(kernel)[1, 1](x)
+    3.0
+    """
     for t, name in ((src, "src"), (dst, "dst")):
         if layout.rank(t.layout) != 1:
             raise CuteError(f"copy_atom_call: {name} has shape {t.shape}; slice it to one mode, or use copy")
@@ -114,7 +136,13 @@ def prefetch(atom: CopyAtom, src: Tensor) -> None:
     """Fetch what `atom`, of a bulk or TMA load, would load of `src` (V, rest…) into L2.
 
     Executed as the load: by a whole converged warp, of which one lane issues, or by one thread for bulk copies. Raises
-    CuteError for other operations. PTX cp.async.bulk.prefetch, sm_90."""
+    CuteError for other operations. PTX cp.async.bulk.prefetch, sm_90.
+
+    >>> x = cute.runtime.from_dlpack(np.arange(4, dtype=np.float32), assumed_align=16)
+    >>> def kernel(x):
+    ...     cute.prefetch(cute.make_copy_atom(nvgpu.cpasync.CopyBulkG2SOp(), cute.Float32), x)
+    >>> cute.simulate(kernel)[1, 1](x)
+    """
     atom.op.issue_prefetch(atom, src)
 
 

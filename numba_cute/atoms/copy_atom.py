@@ -449,7 +449,13 @@ def make_tiled_copy_B(atom: CopyAtom, tiled_mma: TiledMma) -> TiledCopy:  # noqa
 
 @traced
 def make_tiled_copy_C(atom: CopyAtom, tiled_mma: TiledMma) -> TiledCopy:  # noqa: N802
-    """Tile `atom` so that each thread copies what `tiled_mma` leaves in C."""
+    """Tile `atom` so that each thread copies what `tiled_mma` leaves in C.
+
+    >>> mma = cute.make_tiled_mma(nvgpu.warp.MmaF16BF16Op(cute.Float16, cute.Float32, (16, 8, 16)), (2, 1, 1))
+    >>> atom = cute.make_copy_atom(nvgpu.CopyUniversalOp(), cute.Float32, num_bits_per_copy=64)
+    >>> cute.make_tiled_copy_C(atom, mma).get_slice(0).partition_D(cute.make_identity_tensor((32, 8))).shape
+    ((2, 2), 1, 1)
+    """
     return _by_mma(atom, tiled_mma, tiled_mma.tv_layout_C_tiled, 0, 1)
 
 

@@ -22,7 +22,19 @@ __all__ = ["gemm", "mma_atom_call"]
 @traced
 def mma_atom_call(atom: MmaAtom | TiledMma, d: Tensor, a: Tensor, b: Tensor, c: Tensor) -> None:
     """Issue one instruction of `atom`: d = a @ b.T + c on the fragments of one atom, each of one mode (V). c: as in
-    `gemm`, whose threads and errors it has too."""
+    `gemm`, whose threads and errors it has too.
+
+    >>> def kernel():
+    ...     atom = cute.make_mma_atom(nvgpu.MmaUniversalOp(cute.Float32))
+    ...     a, b, c = [cute.make_rmem_tensor(1, cute.Float32) for _ in range(3)]
+    ...     a.fill(2)
+    ...     b.fill(3)
+    ...     c.fill(1)
+    ...     cute.mma_atom_call(atom, c, a, b, c)
+    ...     print(c[0])
+    >>> cute.simulate(kernel)[1, 1]()
+    7.0
+    """
     atom = _atom(atom, "mma_atom_call")
     atom.op.begin(d, c, atom.accumulate)
     atom.issue(d, a, b, True)
@@ -40,7 +52,19 @@ def gemm(
     block-scaled operation a and b may be lists [a, factors of a] and [b, factors of b], with a tensor of factors as
     Field.SFA and SFB take it. Over a K mode the first step adds to d only if the atom's Field.ACCUMULATE says so, the
     others always. Executed by all threads of the atom. It does not fence, commit or wait. Raises CuteError for
-    fragments of other shapes, types or memories than the operation takes. PTX and least target: the operation's."""
+    fragments of other shapes, types or memories than the operation takes. PTX and least target: the operation's.
+
+    >>> def kernel():
+    ...     tiled = cute.make_tiled_mma(nvgpu.MmaUniversalOp(cute.Float32))
+    ...     a, b, c = [cute.make_rmem_tensor(s, cute.Float32) for s in ((1, 2, 4), (1, 3, 4), (1, 2, 3))]
+    ...     a.fill(2)
+    ...     b.fill(3)
+    ...     c.fill(1)
+    ...     cute.gemm(tiled, c, a, b, c)
+    ...     print(c[0, 0, 0])
+    >>> cute.simulate(kernel)[1, 1]()
+    25.0
+    """
     atom, x, y = _with_factors(_atom(atom, "gemm"), a, b)
     if layout.rank(d.layout) == 2:
         d, x, y, c = (prepend_ones(t) for t in (d, x, y, c))

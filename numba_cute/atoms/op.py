@@ -29,7 +29,11 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class CopyTraits:
     """One copy instruction: thr_id: logical to real threads; src, dst: from (thread, value) to elements, counted
-    alike on both sides; ref: the one of the two that tiled layouts describe (that of the registers)."""
+    alike on both sides; ref: the one of the two that tiled layouts describe (that of the registers).
+
+    >>> cute.make_copy_atom(nvgpu.CopyG2ROp(), cute.Float32, num_bits_per_copy=128).op.traits(cute.Float32, 128)
+    CopyTraits(thr_id=1:0, src=(1,4):(0,1), dst=(1,4):(0,1), ref=(1,4):(0,1))
+    """
 
     thr_id: Layout
     src: Layout
@@ -43,7 +47,11 @@ class CopyOp:
     In its methods, dtype is the elements' type, num_bits what one instruction moves (0 if the user left that open), and
     atom the atom whose operation this is. src, dst, pred: source, destination and predicate, whole or of one
     instruction; parts: these three of each instruction. bar, mask, policy: `cute.copy`'s tma_bar_ptr, mcast_mask and
-    cache_policy, None where they are not given."""
+    cache_policy, None where they are not given.
+
+    >>> isinstance(nvgpu.CopyUniversalOp(), nvgpu.CopyOp)
+    True
+    """
 
     rows: ClassVar[tuple[Instr, ...]] = ()
     """The rows of the instruction table that it issues; none where that is the compiler's choice."""
@@ -117,7 +125,12 @@ class MmaTraits:
     """The tile of one matrix instruction: d (M, N) += a (M, K) @ b (N, K).T; shape_mnk: its extents; thr_id: logical
     to real threads; a, b, c: thread-value layouts onto (M, K), (N, K), (M, N). sparsity: of how many elements of A
     along K one is stored: tensors and fragments of A are (M, K / sparsity). dense_a: what is told as the layout of A
-    where that is (M, K)."""
+    where that is (M, K).
+
+    >>> trait = nvgpu.warp.MmaF16BF16Op(cute.Float16, cute.Float32, (16, 8, 16)).traits()
+    >>> trait.shape_mnk, trait.thr_id, trait.b
+    ((16, 8, 16), 32:1, ((4,8),(2,2)):((16,1),(8,64)))
+    """
 
     shape_mnk: tuple[int, int, int]
     thr_id: Layout
@@ -133,7 +146,11 @@ OPERAND_MODES = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}
 
 
 class Field(StaticEnum):
-    """A setting of a matrix instruction, which `TiledMma.set` changes."""
+    """A setting of a matrix instruction, which `TiledMma.set` changes.
+
+    >>> [field.name for field in nvgpu.tcgen05.Field]
+    ['ACCUMULATE', 'NEGATE_A', 'NEGATE_B', 'SFA', 'SFB', 'METADATA', 'COLLECTOR', 'DISABLED_LANES', 'SCALE_D']
+    """
 
     ACCUMULATE = "accum_c"
     NEGATE_A = "neg_a"
@@ -151,7 +168,11 @@ class MmaOp:
 
     In its methods, operand is "A", "B" or "C", and input a partition shape or a partitioned tensor. d, a, b, c: the
     accumulator, the operands and what is added to their product. accumulate: the flag, Field.ACCUMULATE; words: the
-    values of the operation's other `fields`, by the names of the atom's attributes."""
+    values of the operation's other `fields`, by the names of the atom's attributes.
+
+    >>> isinstance(nvgpu.MmaUniversalOp(cute.Float32), nvgpu.MmaOp)
+    True
+    """
 
     rows: ClassVar[tuple[Instr, ...]] = ()
     """The rows of the instruction table that it may be; none where that is the compiler's choice."""

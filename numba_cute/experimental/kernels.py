@@ -23,6 +23,15 @@ def kernel(function: UserFunction = None, **options: Any) -> Any:
     atom: the maps that they ask for are found while the kernel is compiled, made on the host, and passed beside its
     arguments. Raises CuteError, when it is compiled or launched, for tensors that TMA cannot copy. sm_90 where TMA is
     used.
+
+    >>> from numba_cute import experimental as ext
+    >>> @ext.kernel
+    ... def kernel(x):
+    ...     x[arch.thread_idx()[0]] = 7
+    >>> x = np.zeros(4, np.int32)
+    >>> cute.simulate(kernel)[1, 4](cute.runtime.from_dlpack(x, assumed_align=16))
+    >>> x
+    array([7, 7, 7, 7], dtype=int32)
     """
     if function is None:
         return lambda f: kernel(f, **options)

@@ -52,7 +52,20 @@ def dot(mma_atom: MmaAtom | TiledMma, a: Tensor, b: Tensor, c: Tensor) -> None:
     and (V, N, K) as the instruction takes them: of mma.sync registers, of wgmma and tcgen05.mma shared memory as it was
     allocated, of wgmma A in registers and of tcgen05.mma A in tensor memory too. c: the accumulators (V, M, N), in
     registers or tensor memory. Executed by the threads of the instruction; it does not fence, commit or wait. Raises
-    CuteError as `cute.gemm` does. PTX and least target: the instruction's."""
+    CuteError as `cute.gemm` does. PTX and least target: the instruction's.
+
+    >>> from numba_cute import experimental as ext
+    >>> tiled = cute.make_tiled_mma(nvgpu.MmaUniversalOp(cute.Float32), (1, 1, 1))
+    >>> def kernel():
+    ...     a, b, c = [cute.make_rmem_tensor(s, cute.Float32) for s in ((1, 2, 4), (1, 3, 4), (1, 2, 3))]
+    ...     a.fill(2)
+    ...     b.fill(3)
+    ...     c.fill(1)
+    ...     ext.dot(tiled, a, b, c)
+    ...     print(c[0, 0, 0])
+    >>> cute.simulate(kernel)[1, 1]()
+    25.0
+    """
     atom = _atom(mma_atom, "dot")
     gemm(atom, c, _fragment(atom, "A", a, "dot"), _fragment(atom, "B", b, "dot"), c)
 
@@ -63,7 +76,8 @@ def dot_block_scaled(mma_atom: MmaAtom | TiledMma, a: Tensor, sfa: Tensor, b: Te
 
     mma_atom: of a block-scaled instruction. a, b, c: as of `dot`. sfa, sfb: the factors in tensor memory, (V, M, K) and
     (V, N, K); modes of one element at the end may be left out. Executed by the warp that issues; it does not commit or
-    wait. Raises CuteError as `cute.gemm` does. PTX tcgen05.mma.block_scale, sm_100a."""
+    wait. Raises CuteError as `cute.gemm` does. examples/experimental_blockscaled_gemm.py uses it. PTX
+    tcgen05.mma.block_scale, sm_100a."""
     atom = _atom(mma_atom, "dot_block_scaled")
     what = "dot_block_scaled"
     x, y = _fragment(atom, "A", a, what), _fragment(atom, "B", b, what)

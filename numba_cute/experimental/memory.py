@@ -45,7 +45,21 @@ def allocate(
     the same memory, so a kernel uses one of them. Of several tensors in tensor memory the largest comes first; they are
     freed when the kernel ends, to which all threads of the block must come. Raises CuteError for other memories and
     layouts, in a device function, and where memory does not suffice. PTX tcgen05.alloc for tensor memory, sm_100f; any
-    target else."""
+    target else.
+
+    >>> from numba_cute import experimental as ext
+    >>> @ext.kernel
+    ... def kernel(x):
+    ...     s = ext.allocate(cute.Int32, cute.AddressSpace.smem, (4, 8), alignment=128)
+    ...     s[arch.thread_idx()[0]] = arch.thread_idx()[0]
+    ...     arch.sync_warp()
+    ...     if arch.thread_idx()[0] == 0:
+    ...         x[0] = s[1, 2]  # the first mode is contiguous
+    >>> x = np.zeros(1, np.int32)
+    >>> cute.simulate(kernel)[1, 32](x)
+    >>> x
+    array([9], dtype=int32)
+    """
     what = "allocate"
     if not isinstance(type, DType):
         raise CuteError(f"{what}: type {type!r} is not an element type; use one like cute.Float32")
@@ -94,7 +108,13 @@ def partition(tensor: Tensor, index: Any, *, layout_tv: Layout, tiler: Any) -> T
     tensor: of at least the modes of the tile. index: the thread, counted from 0. layout_tv: from (thread, value) to
     the elements of the tile, counted column-major: each of them, or of a tiled copy's source, of which several
     values are one element (stride 0), as many values. tiler: the tile, a number or layout for each mode. Any thread.
-    Raises CuteError for other tensors. No instruction."""
+    Raises CuteError for other tensors. No instruction.
+
+    >>> from numba_cute import experimental as ext
+    >>> tv = cute.make_layout((4, 2), stride=(2, 1))
+    >>> ext.partition(cute.make_identity_tensor((8,)), 3, layout_tv=tv, tiler=(8,))
+    Tensor((6,), (2,1):(1@0,0))
+    """
     tiler = tiler if isinstance(tiler, tuple) else (tiler,)
     if not isinstance(tensor, Tensor) or layout.rank(tensor.layout) < len(tiler):
         raise CuteError(f"partition: {tensor!r} must be a tensor of at least {len(tiler)} modes, as the tile {tiler}")
@@ -142,7 +162,20 @@ def copy(src: Tensor, dst: Tensor, *, copy_atom: CopyAtom, pred: Tensor | None =
     src, dst: partitioned alike, as `partition` gives them; from shared to tensor memory too. copy_atom: an atom for
     both. pred: as of `cute.copy`, in place of the bounds. Executed by the threads that the operation names. Raises
     CuteError as `cute.copy` does, and where one access may be half inside: the extents must then be known to be
-    multiples of its elements (mark_compact_shape_dynamic(divisibility=…)). PTX and least target: the operation's."""
+    multiples of its elements (mark_compact_shape_dynamic(divisibility=…)). PTX and least target: the operation's.
+
+    >>> from numba_cute import experimental as ext
+    >>> out = np.zeros(6, np.int32)
+    >>> @ext.kernel
+    ... def kernel(out):
+    ...     r = cute.make_rmem_tensor(4, cute.Int32)
+    ...     r.fill(7)
+    ...     atom = cute.make_copy_atom(nvgpu.CopyUniversalOp(), cute.Int32)
+    ...     ext.copy(r, cute.local_tile(out, (4,), (1,)), copy_atom=atom)
+    >>> cute.simulate(kernel)[1, 1](cute.runtime.from_dlpack(out, assumed_align=16))
+    >>> out
+    array([0, 0, 0, 0, 7, 7], dtype=int32)
+    """
     atom = copy_atom.atom if isinstance(copy_atom, TiledCopy) else copy_atom
     if not isinstance(atom, CopyAtom):
         raise CuteError(f"copy: copy_atom {copy_atom!r} is no copy atom; make it with cute.make_copy_atom")
@@ -201,7 +234,19 @@ def partition_and_copy(thr_copy: ThrCopy, src: Tensor, dst: Tensor) -> None:
 
     src, dst: the whole tiles; what lies in registers is the thread's own already, and only retiled. Copies between
     registers and tensor memory are complete when it returns. Executed by all threads of the tiled copy. Raises
-    CuteError as `cute.copy` does. PTX and least target: the operation's."""
+    CuteError as `cute.copy` does. PTX and least target: the operation's.
+
+    >>> from numba_cute import experimental as ext
+    >>> atom = cute.make_copy_atom(nvgpu.CopyUniversalOp(), cute.Float32, num_bits_per_copy=128)
+    >>> tiled = cute.make_tiled_copy_tv(atom, cute.make_layout(32), cute.make_layout(4))
+    >>> a, b = np.arange(128, dtype=np.float32), np.zeros(128, np.float32)
+    >>> tensors = [cute.runtime.from_dlpack(x, assumed_align=16) for x in (a, b)]
+    >>> def kernel(a, b):
+    ...     ext.partition_and_copy(tiled.get_slice(arch.thread_idx()[0]), a, b)
+    >>> cute.simulate(kernel)[1, 32](*tensors)
+    >>> bool((a == b).all())
+    True
+    """
     if not isinstance(thr_copy, ThrCopy):
         raise CuteError(f"partition_and_copy: {thr_copy!r} is no thread's slice; give tiled_copy.get_slice(thread)")
     for t, name in ((src, "src"), (dst, "dst")):
@@ -258,5 +303,13 @@ def _alike(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
 @traced
 def simt_auto_vec_copy(src: Tensor, dst: Tensor) -> None:
     """Copy all elements of `src` to `dst` by this thread, in accesses as wide as layouts and alignment prove: the same
-    as `cute.autovec_copy`, whose errors it has. PTX ld, st and mov, any target."""
+    as `cute.autovec_copy`, whose errors it has. PTX ld, st and mov, any target.
+
+    >>> from numba_cute import experimental as ext
+    >>> a, b = np.arange(4, dtype=np.float32), np.zeros(4, np.float32)
+    >>> tensors = [cute.runtime.from_dlpack(x, assumed_align=16) for x in (a, b)]
+    >>> cute.simulate(lambda a, b: ext.simt_auto_vec_copy(a, b))[1, 1](*tensors)
+    >>> b
+    array([0., 1., 2., 3.], dtype=float32)
+    """
     autovec_copy(src, dst)

@@ -22,6 +22,10 @@ class OperationTypeEnum(StaticEnum):
     SM90_MMA_RS: wgmma with A in shared memory or in registers. SM100_MMA_1SM_SS, …: tcgen05.mma by one block or a pair,
     with A in shared (SS) or in tensor memory (TS). SM100_COPY_T2R, SM100_COPY_R2T: tensor memory to registers and
     back. SM80_CP_ASYNC: cp.async. SIMT: threads, by ordinary loads and stores.
+
+    >>> from numba_cute import experimental as ext
+    >>> [kind.name for kind in ext.OperationTypeEnum if "SM90" in kind.name]
+    ['SM90_TMA_LOAD', 'SM90_TMA_LOAD_MULTICAST', 'SM90_TMA_STORE', 'SM90_MMA_SS', 'SM90_MMA_RS']
     """
 
     SIMT = "threads"

@@ -35,7 +35,14 @@ class GenericPipelineBase:
     raw_pipeline: the pipeline of numba_cute.pipeline, with its barriers. producer_state, consumer_state: where each
     side stands; a thread uses one of them, and may set it to what `pipeline_advance_iterator` gave. The threads that
     call each method are those that its side has: a whole warp for TMA and tcgen05.mma. Each is the function of that
-    name, with its errors and its PTX: mbarrier.try_wait.parity to wait, mbarrier.arrive or tcgen05.commit to announce.
+    name, with its errors and its PTX: mbarrier.try_wait.parity to wait, mbarrier.arrive (sm_90) or
+    tcgen05.commit (sm_100f) to announce.
+
+    >>> from numba_cute import experimental as ext
+    >>> issubclass(ext.TMAToUMMAPipeline, ext.GenericPipelineBase)
+    True
+    >>> issubclass(ext.TMAStorePipeline, ext.GenericPipelineBase)
+    False
     """
 
     raw_pipeline: AnyPipeline
@@ -127,7 +134,22 @@ class GenericPipelineBase:
 
 @struct
 class GenericPipeline(GenericPipelineBase):
-    """A pipeline between any two operations that have one. Make it with `create`."""
+    """A pipeline between any two operations that have one. Make it with `create`.
+
+    >>> from numba_cute import experimental as ext
+    >>> simt = ext.OperationTypeEnum.SIMT
+    >>> def kernel():
+    ...     pipe = ext.GenericPipeline.create(
+    ...         num_stages=2, producer=simt, consumer=simt, producer_arv_count=32, consumer_arv_count=32)
+    ...     if arch.warp_idx() == 0:
+    ...         pipe.producer_acquire()
+    ...         pipe.producer_commit_and_advance()
+    ...         pipe.producer_tail()
+    ...     else:
+    ...         pipe.consumer_wait()
+    ...         pipe.consumer_release_and_advance()
+    >>> cute.simulate(kernel)[1, 64]()
+    """
 
     @staticmethod
     @traced
@@ -153,7 +175,25 @@ class GenericPipeline(GenericPipelineBase):
 class TMAToUMMAPipeline(GenericPipelineBase):
     """A pipeline in which TMA fills stages and tcgen05.mma empties them (Blackwell's mainloop). Make it with `create`
     or `create_with_mask`. Of a pair the leading block alone waits and releases; both fill. PTX tcgen05.commit,
-    sm_100f."""
+    sm_100f.
+
+    >>> from numba_cute import experimental as ext
+    >>> x = cute.runtime.from_dlpack(np.arange(32, dtype=np.int32), assumed_align=16)
+    >>> @ext.kernel
+    ... def kernel(x):
+    ...     s = ext.allocate(cute.Int32, cute.AddressSpace.smem, 32, alignment=128)
+    ...     umma = ext.OperationTypeEnum.SM100_MMA_1SM_SS
+    ...     pipe = ext.TMAToUMMAPipeline.create(num_stages=1, mma_operation_type=umma)
+    ...     if arch.warp_idx() == 0:
+    ...         stage, _ = pipe.producer_acquire_and_get_stage()
+    ...         ext.tma_load(x, s, ext.get_mbarrier(stage))
+    ...         pipe.producer_commit_and_advance()
+    ...         pipe.producer_tail()
+    ...     else:
+    ...         pipe.consumer_wait()
+    ...         pipe.consumer_release_and_advance()
+    >>> cute.simulate(kernel, arch="sm_100a")[1, 64](x)
+    """
 
     @staticmethod
     @traced
@@ -198,7 +238,27 @@ class TMAToUMMAPipeline(GenericPipelineBase):
 @struct
 class TMAToAsyncPipeline(GenericPipelineBase):
     """A pipeline in which TMA fills stages and threads, or their wgmma, empty them (Hopper's mainloop). Make it with
-    `create`. Consumers release with all lanes of each warp. PTX mbarrier, sm_90."""
+    `create`. Consumers release with all lanes of each warp. PTX mbarrier, sm_90.
+
+    >>> from numba_cute import experimental as ext
+    >>> x = cute.runtime.from_dlpack(np.arange(64, dtype=np.int32), assumed_align=16)
+    >>> @ext.kernel
+    ... def kernel(x):
+    ...     s = ext.allocate(cute.Int32, cute.AddressSpace.smem, (32, 2), alignment=128)
+    ...     pipe = ext.TMAToAsyncPipeline.create(num_stages=2, consumer_arv_count=32)
+    ...     for i in range(2):
+    ...         stage, at = pipe.producer_acquire_and_get_stage()
+    ...         ext.tma_load(cute.local_tile(x, (32,), (i,)), s[None, at], ext.get_mbarrier(stage))
+    ...         pipe.producer_commit_and_advance()
+    ...     for _ in range(2):
+    ...         _, at = pipe.consumer_wait_and_get_stage()
+    ...         if arch.lane_idx() == 0:
+    ...             print(s[0, at])
+    ...         pipe.consumer_release_and_advance()
+    >>> cute.simulate(kernel)[1, 32](x)
+    0
+    32
+    """
 
     @staticmethod
     @traced
@@ -226,7 +286,22 @@ class TMAToAsyncPipeline(GenericPipelineBase):
 @struct
 class AsyncToUMMAPipeline(GenericPipelineBase):
     """A pipeline in which threads fill stages and tcgen05.mma empties them. Make it with `create`. Producers fence what
-    they wrote (arch.fence_proxy) before they commit. PTX tcgen05.commit, sm_100f."""
+    they wrote (arch.fence_proxy) before they commit. PTX tcgen05.commit, sm_100f.
+
+    >>> from numba_cute import experimental as ext
+    >>> kinds = ext.OperationTypeEnum
+    >>> def kernel():
+    ...     pipe = ext.AsyncToUMMAPipeline.create(
+    ...         num_stages=1, producer_arv_count=32, mma_operation_type=kinds.SM100_MMA_1SM_SS, producer=kinds.SIMT)
+    ...     if arch.warp_idx() == 0:
+    ...         pipe.producer_acquire()
+    ...         pipe.producer_commit_and_advance()
+    ...         pipe.producer_tail()
+    ...     else:
+    ...         pipe.consumer_wait()
+    ...         pipe.consumer_release_and_advance()
+    >>> cute.simulate(kernel, arch="sm_100a")[1, 64]()
+    """
 
     @staticmethod
     @traced
@@ -253,7 +328,22 @@ class AsyncToUMMAPipeline(GenericPipelineBase):
 @struct
 class UMMAtoAsyncPipeline(GenericPipelineBase):
     """A pipeline in which tcgen05.mma fills stages of tensor memory and threads empty them. Make it with `create`. PTX
-    tcgen05.commit, sm_100f."""
+    tcgen05.commit, sm_100f.
+
+    >>> from numba_cute import experimental as ext
+    >>> kinds = ext.OperationTypeEnum
+    >>> def kernel():
+    ...     pipe = ext.UMMAtoAsyncPipeline.create(
+    ...         num_stages=1, consumer_arv_count=32, mma_operation_type=kinds.SM100_MMA_1SM_SS)
+    ...     if arch.warp_idx() == 0:
+    ...         pipe.producer_acquire()
+    ...         pipe.producer_commit_and_advance()
+    ...         pipe.producer_tail()
+    ...     else:
+    ...         pipe.consumer_wait()
+    ...         pipe.consumer_release_and_advance()
+    >>> cute.simulate(kernel, arch="sm_100a")[1, 64]()
+    """
 
     @staticmethod
     @traced
@@ -285,7 +375,26 @@ class TMAStorePipeline:
 
     stages: the number of buffers (static). arv_count: the threads that write, a multiple of 32 (static). barrier_id: a
     named barrier of theirs, 1 to 15. tma_warp_id: the warp that stores, one of theirs. index: the current buffer. PTX
-    cp.async.bulk, sm_90."""
+    cp.async.bulk, sm_90.
+
+    >>> from numba_cute import experimental as ext
+    >>> @ext.kernel
+    ... def kernel(out):
+    ...     s = ext.allocate(cute.Int32, cute.AddressSpace.smem, (64, 2), alignment=128)
+    ...     stores = ext.TMAStorePipeline(stages=2, arv_count=64, barrier_id=1, tma_warp_id=1)
+    ...     for i in range(4):
+    ...         stores.acquire_sync()
+    ...         s[arch.thread_idx()[0], stores.get_index()] = 100 * i
+    ...         stores.commit_sync()
+    ...         if arch.make_warp_uniform(arch.warp_idx()) == 1:
+    ...             ext.tma_store(s[None, stores.get_index()], cute.local_tile(out, (64,), (i,)))
+    ...         stores.release_advance()
+    ...     stores.tail()
+    >>> out = np.zeros(256, np.int32)
+    >>> cute.simulate(kernel)[1, 64](cute.runtime.from_dlpack(out, assumed_align=16))
+    >>> out[::64]
+    array([  0, 100, 200, 300], dtype=int32)
+    """
 
     stages: int
     arv_count: int

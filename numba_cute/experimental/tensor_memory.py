@@ -97,7 +97,14 @@ def make_tmem_layout_acc(tiled_mma: TiledMma, mnk_tiler: Any, num_stages: int) -
     tiled_mma: a tiled tcgen05 operation. mnk_tiler: the tile (M, N, K) of all blocks that multiply together, in
     elements. num_stages: how many accumulators, 1 or more (static). On the host or in a kernel; its strides are those
     of addresses (65536 words of 32 bits from lane to lane, 1 from column to column) in elements. Raises CuteError for
-    others. No instruction."""
+    others. No instruction.
+
+    >>> from numba_cute import experimental as ext
+    >>> K, one = nvgpu.OperandMajorMode.K, nvgpu.tcgen05.CtaGroup.ONE
+    >>> tiled = utils.sm100.make_trivial_tiled_mma(cute.Float16, K, K, cute.Float32, one, (128, 64))
+    >>> ext.make_tmem_layout_acc(tiled, (128, 64, 64), 2)
+    ((128,64),1,1,2):((65536,1),0,0,64)
+    """
     m, n, _ = _tiler(mnk_tiler, tiled_mma, "make_tmem_layout_acc")
     shape = tiled_mma.partition_shape_C((m, n))
     made: Layout = tiled_mma.make_fragment_C((*shape, num_stages)).layout
@@ -109,7 +116,15 @@ def make_tmem_layout_a(tiled_mma: TiledMma, mnk_tiler: Any, num_stages: int) -> 
     """Make the layout of operand A in tensor memory, ((M, K), rest M, rest K, stages).
 
     tiled_mma: a tiled tcgen05 operation whose A is there (OperandSource.TMEM). mnk_tiler, num_stages: as of
-    `make_tmem_layout_acc`. Raises CuteError for others. No instruction."""
+    `make_tmem_layout_acc`. Raises CuteError for others. No instruction.
+
+    >>> from numba_cute import experimental as ext
+    >>> K, TMEM = nvgpu.OperandMajorMode.K, nvgpu.tcgen05.OperandSource.TMEM
+    >>> one = nvgpu.tcgen05.CtaGroup.ONE
+    >>> tiled = utils.sm100.make_trivial_tiled_mma(cute.Float16, K, K, cute.Float32, one, (128, 64), TMEM)
+    >>> ext.make_tmem_layout_a(tiled, (128, 64, 64), 1)
+    ((128,16),1,4,1):((131072,1),0,16,0)
+    """
     what = "make_tmem_layout_a"
     m, _, k = _tiler(mnk_tiler, tiled_mma, what)
     if getattr(tiled_mma.op, "a_src", None) is not OperandSource.TMEM:
@@ -126,7 +141,16 @@ def make_t2r_rmem_layout(tiled_copy_t2r: TiledCopy, gmem_tensor_epi: Tensor, tid
 
     tiled_copy_t2r: the load, tiled by tcgen05.make_tmem_copy. gmem_tensor_epi: the results by pieces, (piece M, piece
     N, pieces M, pieces N, …), as flat_divide gives them. tidx: the thread, counted from 0. It is (values, copies along
-    M, copies along N), compact. Raises CuteError for others. No instruction."""
+    M, copies along N), compact. Raises CuteError for others. No instruction.
+
+    >>> from numba_cute import experimental as ext
+    >>> atom = cute.make_copy_atom(nvgpu.tcgen05.Ld32x32bOp(nvgpu.tcgen05.Repetition.x32), cute.Float32)
+    >>> place = cute.make_ptr(cute.Float32, 0, cute.AddressSpace.tmem, assumed_align=16)
+    >>> acc = cute.make_tensor(place, cute.make_layout((128, 32), stride=(65536, 1)))
+    >>> c = cute.flat_divide(cute.make_identity_tensor((256, 64)), (128, 32))
+    >>> ext.make_t2r_rmem_layout(nvgpu.tcgen05.make_tmem_copy(atom, acc), c, 0)
+    ((32,1),1,1):((1,0),0,0)
+    """
     what = "make_t2r_rmem_layout"
     if not isinstance(tiled_copy_t2r, TiledCopy):
         raise CuteError(f"{what}: tiled_copy_t2r {tiled_copy_t2r!r} is not a tiled copy")

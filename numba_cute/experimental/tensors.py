@@ -44,6 +44,14 @@ class GlobalTensor(Tensor):
 
     iterator, layout: as of a Tensor. maps: the argument's tensor maps. base: the argument as a Tensor, and places: a
     tensor of this one's shape, of the coordinates in it; None of both: this is the argument itself.
+
+    >>> from numba_cute import experimental as ext
+    >>> @ext.kernel
+    ... def kernel(x):
+    ...     part = cute.local_tile(x, (8,), (1,))
+    ...     print(isinstance(part, ext.GlobalTensor))
+    >>> cute.simulate(kernel)[1, 1](cute.runtime.from_dlpack(np.zeros(32, np.int32), assumed_align=16))
+    True
     """
 
     maps: Maps = Maps()
@@ -106,7 +114,17 @@ class TensorArray(tuple):  # type: ignore[type-arg]
 
     tensors: in global memory, of one element type and alignment, whose layouts have the same static extents and
     strides; extents and strides that are known only at run time may differ. On the host; `len` of it is static. Raises
-    CuteError for others, or none. No instruction."""
+    CuteError for others, or none. No instruction.
+
+    >>> from numba_cute import experimental as ext
+    >>> arrays = [np.full(32, i, np.int32) for i in range(3)]
+    >>> @ext.kernel
+    ... def kernel(many, i):
+    ...     print(many[i][0])
+    >>> many = ext.TensorArray([cute.runtime.from_dlpack(a, assumed_align=16) for a in arrays])
+    >>> cute.simulate(kernel)[1, 1](many, np.int32(2))
+    2
+    """
 
     def __new__(cls, tensors: Any) -> TensorArray:
         if not isinstance(tensors, (tuple, list)):

@@ -49,6 +49,11 @@ def warmup(
     SMs: these compile when they come.
 
     Gives what was compiled, each kernel once. CuteError: what the entry does not take; the disk cache is off.
+
+    >>> import torch
+    >>> made = cute.kernels.warmup("softmax", [((range(1, 5), 64),)], dtypes="float16", arch="sm_90a")
+    >>> [(warm.kernel, warm.calls) for warm in made]
+    [('softmax_forward', 4)]
     """
     torch = entry.pytorch()
     if not config.current().cache:

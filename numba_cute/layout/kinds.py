@@ -33,7 +33,11 @@ def is_int_tuple_type(t: Any) -> bool:
     """Return whether every value of the type `t` is an integer, or a tuple of integers to any depth.
 
     t: a class (`int`, NumPy's, an integer element type such as `cute.Int32`), `tuple[...]` of such, a union of such, or
-    one of the names IntTuple, Shape and Stride. Anything else, values among them, is none: see `is_int_tuple`."""
+    one of the names IntTuple, Shape and Stride. Anything else, values among them, is none: see `is_int_tuple`.
+
+    >>> cute.is_int_tuple_type(tuple[int, tuple[int, int]]), cute.is_int_tuple_type(tuple[int, float])
+    (True, False)
+    """
     if t is IntTuple:
         return True
     origin, parts = typing.get_origin(t), [p for p in typing.get_args(t) if p is not Ellipsis]

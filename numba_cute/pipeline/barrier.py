@@ -32,7 +32,11 @@ NAMED_BARRIERS = 16
 
 
 class SyncObject(metaclass=NamedABC):
-    """The interface by which a pipeline arrives and waits: `MbarrierArray`, `NamedBarrier`, `TmaStoreFence`."""
+    """The interface by which a pipeline arrives and waits: `MbarrierArray`, `NamedBarrier`, `TmaStoreFence`.
+
+    >>> issubclass(pipeline.NamedBarrier, pipeline.SyncObject)
+    True
+    """
 
     @abc.abstractmethod
     def arrive(self) -> None:
@@ -73,6 +77,15 @@ class MbarrierArray(SyncObject):
     `pipeline_init_arrive` and `pipeline_init_wait`. PTX mbarrier.init, sm_90.
 
     index: in all methods the stage, 0 to `num_stages - 1`.
+
+    >>> def kernel():
+    ...     agent = (pipeline.PipelineOp.AsyncThread, pipeline.CooperativeGroup(pipeline.Agent.Thread, 32))
+    ...     bars = pipeline.MbarrierArray(arch.alloc_smem(cute.Int64, 2), 2, agent)
+    ...     pipeline.pipeline_init_arrive()
+    ...     pipeline.pipeline_init_wait()
+    ...     bars.arrive(0, None)
+    ...     bars.wait(0, 0)
+    >>> cute.simulate(kernel)[1, 32]()
     """
 
     barrier_storage: Pointer
@@ -277,6 +290,12 @@ class NamedBarrier(SyncObject):
 
     barrier_id: 0 to 15; 0 is also `cuda.syncthreads`. num_threads: those that arrive and those that wait, a multiple of
     32, at most 1024; 0: nobody uses it. PTX barrier.cta, sm_70.
+
+    >>> def kernel():
+    ...     half = pipeline.NamedBarrier(barrier_id=1, num_threads=64)
+    ...     if arch.warp_idx() < 2:
+    ...         half.arrive_and_wait()
+    >>> cute.simulate(kernel)[1, 128]()
     """
 
     barrier_id: Any
@@ -351,41 +370,92 @@ def check_named_barrier(what: str, barrier_id: Int, num_threads: int) -> None:
 @traced
 def arrive(barrier_id: Int, num_threads: int) -> None:
     """Arrive at the named barrier `barrier_id` (0 to 15) of `num_threads` threads, a multiple of 32, without waiting.
-    All 32 lanes together. PTX barrier.cta.arrive, sm_70."""
+    All 32 lanes together. PTX barrier.cta.arrive, sm_70.
+
+    >>> def kernel():
+    ...     if arch.warp_idx() == 0:
+    ...         pipeline.arrive(1, 64)
+    ...     else:
+    ...         pipeline.arrive_and_wait(1, 64)
+    >>> cute.simulate(kernel)[1, 64]()
+    """
     NamedBarrier(barrier_id, num_threads).arrive()
 
 
 @traced
 def arrive_unaligned(barrier_id: Int, num_threads: int) -> None:
     """Arrive at the named barrier `barrier_id` (0 to 15) of `num_threads` threads, a multiple of 32, without waiting.
-    Any thread; those of a warp need not come together. PTX barrier.cta.arrive, sm_70."""
+    Any thread; those of a warp need not come together. PTX barrier.cta.arrive, sm_70.
+
+    >>> def kernel():
+    ...     if arch.lane_idx() < 16:
+    ...         pipeline.arrive_unaligned(1, 32)
+    ...     else:
+    ...         pipeline.wait_unaligned(1, 32)
+    >>> cute.simulate(kernel)[1, 32]()
+    """
     NamedBarrier(barrier_id, num_threads).arrive_unaligned()
 
 
 @traced
 def wait(barrier_id: Int, num_threads: int) -> None:
-    """Call `arrive_and_wait(barrier_id, num_threads)`: on a named barrier whoever waits also arrives."""
+    """Call `arrive_and_wait(barrier_id, num_threads)`: on a named barrier whoever waits also arrives.
+
+    >>> def kernel():
+    ...     if arch.warp_idx() == 0:
+    ...         pipeline.arrive(1, 64)
+    ...     else:
+    ...         pipeline.wait(1, 64)
+    >>> cute.simulate(kernel)[1, 64]()
+    """
     NamedBarrier(barrier_id, num_threads).wait()
 
 
 @traced
 def wait_unaligned(barrier_id: Int, num_threads: int) -> None:
     """Arrive at the named barrier `barrier_id` (0 to 15) and wait until `num_threads` threads, a multiple of 32, have.
-    Any thread; those of a warp need not come together. PTX barrier.cta.sync, sm_70."""
+    Any thread; those of a warp need not come together. PTX barrier.cta.sync, sm_70.
+
+    >>> def kernel():
+    ...     if arch.lane_idx() < 16:
+    ...         pipeline.arrive_unaligned(1, 32)
+    ...     else:
+    ...         pipeline.wait_unaligned(1, 32)
+    >>> cute.simulate(kernel)[1, 32]()
+    """
     NamedBarrier(barrier_id, num_threads).wait_unaligned()
 
 
 @traced
 def arrive_and_wait(barrier_id: Int, num_threads: int) -> None:
     """Arrive at the named barrier `barrier_id` (0 to 15) and wait until `num_threads` threads, a multiple of 32, have.
-    All 32 lanes together. PTX barrier.cta.sync, sm_70."""
+    All 32 lanes together. PTX barrier.cta.sync, sm_70.
+
+    >>> seen = np.zeros(1, np.int32)
+    >>> def kernel(x):
+    ...     if arch.warp_idx() == 0:
+    ...         if arch.lane_idx() == 0:
+    ...             x[0] = 7
+    ...         pipeline.arrive(1, 64)
+    ...     else:
+    ...         pipeline.arrive_and_wait(1, 64)
+    ...         if arch.lane_idx() == 0:
+    ...             print(x[0])
+    >>> cute.simulate(kernel)[1, 64](seen)
+    7
+    """
     NamedBarrier(barrier_id, num_threads).arrive_and_wait()
 
 
 @traced
 def sync(barrier_id: Int = 0) -> None:
     """Wait at the named barrier `barrier_id` (0 to 15) for all threads of the CTA. All 32 lanes together. PTX
-    barrier.cta.sync, sm_70."""
+    barrier.cta.sync, sm_70.
+
+    >>> def kernel():
+    ...     pipeline.sync()
+    >>> cute.simulate(kernel)[1, 64]()
+    """
     NamedBarrier(barrier_id, _cta_threads()).sync()
 
 
@@ -401,6 +471,19 @@ class TmaStoreFence(SyncObject):
 
     num_stages: a static int; 0 waits for all. All methods are for the thread that issued the stores. PTX cp.async.bulk,
     sm_90.
+
+    >>> out = np.zeros(4, np.float32)
+    >>> def kernel(out):
+    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 4, alignment=16), cute.make_layout(4))
+    ...     s.fill(1)
+    ...     arch.fence_view_async_shared()
+    ...     cute.copy(cute.make_copy_atom(nvgpu.cpasync.CopyBulkS2GOp(), cute.Float32), s, out)
+    ...     fence = pipeline.TmaStoreFence()
+    ...     fence.arrive()
+    ...     fence.wait()
+    >>> cute.simulate(kernel)[1, 1](cute.runtime.from_dlpack(out, assumed_align=16))
+    >>> out
+    array([1., 1., 1., 1.], dtype=float32)
     """
 
     num_stages: int = 0

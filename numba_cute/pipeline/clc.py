@@ -32,6 +32,25 @@ class PipelineClcFetchAsync(PipelineAsync):
     to CTA i; then one elected lane calls `arch.issue_clc_query` (or the scheduler's `advance_to_next_work`) with
     `producer_get_barrier(state)`. All consumers, of all CTAs, release the stage at the barrier of CTA 0.
     is_signaling_thread: whether this lane announces.
+
+    >>> def kernel(out):
+    ...     place = arch.alloc_smem(cute.Int32, 4, alignment=16)
+    ...     one, all32 = [pipeline.CooperativeGroup(pipeline.Agent.Thread, n) for n in (1, 32)]
+    ...     pipe = pipeline.PipelineClcFetchAsync.create(num_stages=1, producer_group=one, consumer_group=all32)
+    ...     producer, consumer = pipe.make_participants()
+    ...     stage = producer.acquire_and_advance()
+    ...     with arch.elect_one():
+    ...         arch.issue_clc_query(stage.barrier, place)
+    ...     full = consumer.wait_and_advance()
+    ...     x, y, z, taken = arch.clc_response(place)
+    ...     if arch.lane_idx() == 0:
+    ...         out[0] = taken
+    ...     full.release()
+    ...     producer.tail()
+    >>> out = np.ones(1, np.int32)
+    >>> cute.simulate(kernel, arch="sm_100a")[1, 32](out)
+    >>> out
+    array([0], dtype=int32)
     """
 
     is_signaling_thread: Any = True

@@ -20,7 +20,11 @@ MAX_ARRIVALS = (1 << 20) - 1
 
 class Agent(StaticEnum):
     """The unit in which a `CooperativeGroup` is counted: a thread, a warp, a CTA, or a cluster of CTAs. The values are
-    the CuTe DSL's, which has no Warp."""
+    the CuTe DSL's, which has no Warp.
+
+    >>> [agent.name for agent in pipeline.Agent]
+    ['Thread', 'ThreadBlock', 'ThreadBlockCluster', 'Warp']
+    """
 
     Thread = 1
     ThreadBlock = 2
@@ -69,6 +73,9 @@ class MbarrierLayout(StaticEnum):
 
     V0: up to 2**20 - 1 arrivals, and pending bytes of -(2**20 - 1) to 2**20 - 1; every target has it, and all barriers
     here.
+
+    >>> pipeline.MbarrierLayout.V0.name
+    'V0'
     """
 
     V0 = "layout::v0"

@@ -20,6 +20,8 @@ def agent_sync(group: Agent, is_relaxed: bool = False) -> None:
 
     group: Agent.Warp, Agent.ThreadBlock or Agent.ThreadBlockCluster. is_relaxed: of a cluster, do not release memory
     accesses. PTX barrier.cta, sm_70; barrier.cluster, sm_90.
+
+    >>> cute.simulate(lambda: pipeline.agent_sync(pipeline.Agent.ThreadBlockCluster), cluster=2)[2, 32]()
     """
     if group is Agent.Warp:
         isa_sync.bar_warp_sync()
@@ -41,6 +43,11 @@ def pipeline_init_arrive(cluster_shape_mn: Domain = None, is_relaxed: bool = Fal
 
     cluster_shape_mn: the cluster, as a shape or a layout; None where there is none. is_relaxed: arrive without
     releasing memory accesses. PTX fence.mbarrier_init, barrier.cluster.arrive, sm_90.
+
+    >>> def kernel():
+    ...     pipeline.pipeline_init_arrive((2, 1))
+    ...     pipeline.pipeline_init_wait((2, 1))
+    >>> cute.simulate(kernel, cluster=2)[2, 32]()
     """
     check_cluster("pipeline_init_arrive", "cluster_shape_mn", cluster_shape_mn)
     fence_mbarrier_init()
@@ -51,7 +58,13 @@ def pipeline_init_arrive(cluster_shape_mn: Domain = None, is_relaxed: bool = Fal
 @traced
 def pipeline_init_wait(cluster_shape_mn: Domain = None) -> None:
     """Wait until all threads of the cluster, or of the CTA where there is no cluster, have come to the same call. All
-    threads. cluster_shape_mn: as for `pipeline_init_arrive`. PTX barrier.cluster.wait, sm_90; barrier.cta, sm_70."""
+    threads. cluster_shape_mn: as for `pipeline_init_arrive`. PTX barrier.cluster.wait, sm_90; barrier.cta, sm_70.
+
+    >>> def kernel():
+    ...     pipeline.pipeline_init_arrive()
+    ...     pipeline.pipeline_init_wait()
+    >>> cute.simulate(kernel)[1, 64]()
+    """
     if cluster_size(cluster_shape_mn) > 1:
         isa_sync.cluster_wait()
     else:

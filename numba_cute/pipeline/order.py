@@ -22,6 +22,18 @@ class PipelineOrder:
     """`length` groups of threads that pass through each of `depth` sections one after the other, over and over.
 
     A group may be in one section while another is in the next. Make one with `create`. PTX mbarrier, sm_90.
+
+    >>> def kernel():
+    ...     warp = pipeline.CooperativeGroup(pipeline.Agent.Thread, 32)
+    ...     order = pipeline.PipelineOrder.create(depth=1, length=3, group_id=arch.warp_idx(), producer_group=warp)
+    ...     order.wait()
+    ...     if arch.lane_idx() == 0:
+    ...         print(arch.warp_idx())
+    ...     order.arrive()
+    >>> cute.simulate(kernel)[1, 96]()
+    0
+    1
+    2
     """
 
     sync_object_full: MbarrierArray

@@ -18,7 +18,19 @@ H = TypeVar("H")
 @static
 class ProducerHandle:
     """A stage that a producer has acquired: `index`, `phase`, `count`, and the `barrier` that its copies signal.
-    pipeline: the one that it belongs to."""
+    pipeline: the one that it belongs to.
+
+    >>> def kernel():
+    ...     one = pipeline.CooperativeGroup(pipeline.Agent.Thread)
+    ...     pipe = pipeline.PipelineAsync.create(num_stages=2, producer_group=one, consumer_group=one)
+    ...     producer, consumer = pipe.make_producer(), pipe.make_consumer()
+    ...     stage = producer.acquire_and_advance()
+    ...     print(stage.index, stage.phase, stage.count)
+    ...     stage.commit()
+    ...     consumer.wait_and_advance().release()
+    >>> cute.simulate(kernel)[1, 1]()
+    0 1 0
+    """
 
     pipeline: AnyPipeline
     index: Int
@@ -37,7 +49,19 @@ class ProducerHandle:
 
 @static
 class ConsumerHandle:
-    """A stage that a consumer has waited for: `index`, `phase`, `count`. pipeline: the one that it belongs to."""
+    """A stage that a consumer has waited for: `index`, `phase`, `count`. pipeline: the one that it belongs to.
+
+    >>> def kernel():
+    ...     one = pipeline.CooperativeGroup(pipeline.Agent.Thread)
+    ...     pipe = pipeline.PipelineAsync.create(num_stages=2, producer_group=one, consumer_group=one)
+    ...     producer, consumer = pipe.make_producer(), pipe.make_consumer()
+    ...     producer.acquire_and_advance().commit()
+    ...     stage = consumer.wait_and_advance()
+    ...     print(stage.index, stage.phase, stage.count)
+    ...     stage.release()
+    >>> cute.simulate(kernel)[1, 1]()
+    0 0 0
+    """
 
     pipeline: AnyPipeline
     index: Int
@@ -55,7 +79,21 @@ State: TypeAlias = PipelineState | ProducerHandle | ConsumerHandle
 
 @struct
 class PipelineProducer:
-    """The producer's side of a pipeline, with its state. `pipeline.make_producer()` makes it."""
+    """The producer's side of a pipeline, with its state. `pipeline.make_producer()` makes it.
+
+    >>> def kernel():
+    ...     one = pipeline.CooperativeGroup(pipeline.Agent.Thread)
+    ...     pipe = pipeline.PipelineAsync.create(num_stages=2, producer_group=one, consumer_group=one)
+    ...     producer, consumer = pipe.make_producer(), pipe.make_consumer()
+    ...     producer.acquire_and_advance().commit()
+    ...     stage = producer.acquire_and_advance()
+    ...     print(stage.index)
+    ...     stage.commit()
+    ...     consumer.wait_and_advance().release()
+    ...     consumer.wait_and_advance().release()
+    >>> cute.simulate(kernel)[1, 1]()
+    1
+    """
 
     ImmutableResourceHandle = ProducerHandle
 
@@ -115,7 +153,22 @@ class PipelineProducer:
 
 @struct
 class PipelineConsumer:
-    """The consumer's side of a pipeline, with its state. `pipeline.make_consumer()` makes it."""
+    """The consumer's side of a pipeline, with its state. `pipeline.make_consumer()` makes it.
+
+    >>> def kernel():
+    ...     one = pipeline.CooperativeGroup(pipeline.Agent.Thread)
+    ...     pipe = pipeline.PipelineAsync.create(num_stages=2, producer_group=one, consumer_group=one)
+    ...     producer, consumer = pipe.make_producer(), pipe.make_consumer()
+    ...     for _ in range(3):
+    ...         producer.acquire_and_advance().commit()
+    ...         stage = consumer.wait_and_advance()
+    ...         print(stage.index)
+    ...         stage.release()
+    >>> cute.simulate(kernel)[1, 1]()
+    0
+    1
+    0
+    """
 
     ImmutableResourceHandle = ConsumerHandle
 

@@ -43,6 +43,30 @@ class PipelineAsync:
     ranks that each side signals. Of all methods, state: the caller's PipelineState, or a handle of this pipeline (of
     another one it is an error); try_acquire_token, try_wait_token: the token of an earlier try, which if it is true
     saves the wait.
+
+    >>> def kernel():
+    ...     s = cute.make_tensor(arch.alloc_smem(cute.Int32, 2), cute.make_layout(2))
+    ...     warp = pipeline.CooperativeGroup(pipeline.Agent.Thread, 32)
+    ...     pipe = pipeline.PipelineAsync.create(num_stages=2, producer_group=warp, consumer_group=warp)
+    ...     if arch.warp_idx() == 0:
+    ...         producer = pipe.make_producer()
+    ...         for i in range(4):
+    ...             stage = producer.acquire_and_advance()
+    ...             if arch.lane_idx() == 0:
+    ...                 s[stage.index] = 10 * i
+    ...             stage.commit()
+    ...     else:
+    ...         consumer = pipe.make_consumer()
+    ...         for _ in range(4):
+    ...             stage = consumer.wait_and_advance()
+    ...             if arch.lane_idx() == 0:
+    ...                 print(s[stage.index])
+    ...             stage.release()
+    >>> cute.simulate(kernel)[1, 64]()
+    0
+    10
+    20
+    30
     """
 
     sync_object_full: MbarrierArray
@@ -156,6 +180,24 @@ class PipelineCpAsync(PipelineAsync):
     cp.async.mbarrier.arrive, sm_80.
 
     `producer_commit` returns at once: the stage is full when the copies of all producing threads are done.
+
+    >>> x = cute.runtime.from_dlpack(np.arange(128, dtype=np.float32), assumed_align=16)
+    >>> def kernel(x):
+    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 128, alignment=16), cute.make_layout(128))
+    ...     all32 = pipeline.CooperativeGroup(pipeline.Agent.Thread, 32)
+    ...     pipe = pipeline.PipelineCpAsync.create(num_stages=1, producer_group=all32, consumer_group=all32)
+    ...     producer, consumer = pipe.make_producer(), pipe.make_consumer()
+    ...     mine = (4,), (arch.thread_idx()[0],)
+    ...     stage = producer.acquire_and_advance()
+    ...     atom = cute.make_copy_atom(nvgpu.cpasync.CopyG2SOp(), cute.Float32, num_bits_per_copy=128)
+    ...     cute.copy(atom, cute.local_tile(x, *mine), cute.local_tile(s, *mine))
+    ...     stage.commit()
+    ...     full = consumer.wait_and_advance()
+    ...     if arch.thread_idx()[0] == 0:
+    ...         print(s[127])
+    ...     full.release()
+    >>> cute.simulate(kernel)[1, 32](x)
+    127.0
     """
 
     @staticmethod
@@ -200,6 +242,26 @@ class PipelineTmaAsync(PipelineAsync):
 
     Each consumer warp arrives once at the empty barrier of every CTA whose copies reach this one, itself included.
     is_signaling_thread: whether this thread is the one that does.
+
+    >>> x = cute.runtime.from_dlpack(np.arange(4, dtype=np.float32), assumed_align=16)
+    >>> def kernel(x):
+    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 4, alignment=16), cute.make_layout(4))
+    ...     one = pipeline.CooperativeGroup(pipeline.Agent.Thread)  # the consumers' arrivals are those of warps
+    ...     pipe = pipeline.PipelineTmaAsync.create(num_stages=1, producer_group=one, consumer_group=one, tx_count=16)
+    ...     if arch.warp_idx() == 0:
+    ...         producer = pipe.make_producer()
+    ...         stage = producer.acquire_and_advance()
+    ...         with arch.elect_one():
+    ...             atom = cute.make_copy_atom(nvgpu.cpasync.CopyBulkG2SOp(), cute.Float32)
+    ...             cute.copy(atom, x, s, tma_bar_ptr=stage.barrier)
+    ...         producer.tail()
+    ...     else:
+    ...         stage = pipe.make_consumer().wait_and_advance()
+    ...         if arch.lane_idx() == 0:
+    ...             print(s[3])
+    ...         stage.release()
+    >>> cute.simulate(kernel)[1, 64](x)
+    3.0
     """
 
     is_signaling_thread: Any = True
@@ -312,6 +374,25 @@ class PipelineTmaStore:
 
     There are no barriers: `producer_acquire` in the issuing thread, then a named barrier, tells the writers that a
     buffer is free again. sync_object: the stores' TmaStoreFence; num_stages: the number of buffers.
+
+    >>> out = np.zeros((2, 4), np.float32)
+    >>> def kernel(out):
+    ...     rows = cute.make_layout((2, 4), stride=(4, 1))
+    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 8, alignment=16), rows)
+    ...     one = pipeline.CooperativeGroup(pipeline.Agent.Thread)
+    ...     pipe = pipeline.PipelineTmaStore.create(num_stages=2, producer_group=one)
+    ...     atom = cute.make_copy_atom(nvgpu.cpasync.CopyBulkS2GOp(), cute.Float32)
+    ...     for i in cute.range_constexpr(2):
+    ...         pipe.producer_acquire()
+    ...         s[i, None].fill(i)
+    ...         arch.fence_view_async_shared()
+    ...         cute.copy(atom, s[i, None], out[i, None])
+    ...         pipe.producer_commit()
+    ...     pipe.producer_tail()
+    >>> cute.simulate(kernel)[1, 1](cute.runtime.from_dlpack(out, assumed_align=16))
+    >>> out
+    array([[0., 0., 0., 0.],
+           [1., 1., 1., 1.]], dtype=float32)
     """
 
     sync_object: TmaStoreFence

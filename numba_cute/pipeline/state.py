@@ -18,6 +18,14 @@ class PipelineState:
     """A stage `index`, the parity `phase` to wait for there, and the `count` of stages gone through so far.
 
     stages: how many there are (static). `advance` and `reverse` change it in place.
+
+    >>> def kernel():
+    ...     state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, 2)
+    ...     for _ in range(3):
+    ...         state.advance()
+    ...     print(state.index, state.phase, state.count)
+    >>> cute.simulate(kernel)[1, 1]()
+    1 1 3
     """
 
     stages: int
@@ -90,7 +98,12 @@ class PipelineState:
 def make_pipeline_state(type: PipelineUserType, stages: int) -> PipelineState:
     """Make the state to begin with: stage 0, and phase 1 for a producer (whose first waits pass) or 0 for a consumer.
     type: a PipelineUserType; ProducerConsumer, whose thread consumes too, begins as a producer, and needs another state
-    to consume. stages: a static count, 0 of a state that nothing uses."""
+    to consume. stages: a static count, 0 of a state that nothing uses.
+
+    >>> state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, 2)
+    >>> state.index, state.phase
+    (0, 1)
+    """
     if not isinstance(stages, int) or stages != 0:
         check_stages("make_pipeline_state", "stages", stages)
     if not isinstance(type, PipelineUserType):

@@ -35,6 +35,26 @@ class PipelineTmaUmma(PipelineAsync):
     tcgen05.commit, sm_100f.
 
     is_leader_cta: whether this CTA's barriers are the ones that the copies of its pair signal. cta_group: 1 or 2.
+
+    >>> x = cute.runtime.from_dlpack(np.arange(4, dtype=np.float32), assumed_align=16)
+    >>> def kernel(x):
+    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 4, alignment=16), cute.make_layout(4))
+    ...     one = pipeline.CooperativeGroup(pipeline.Agent.Thread)
+    ...     pipe = pipeline.PipelineTmaUmma.create(num_stages=1, producer_group=one, consumer_group=one, tx_count=16)
+    ...     if arch.warp_idx() == 0:
+    ...         producer = pipe.make_producer()
+    ...         stage = producer.acquire_and_advance()
+    ...         with arch.elect_one():
+    ...             atom = cute.make_copy_atom(nvgpu.cpasync.CopyBulkG2SOp(), cute.Float32)
+    ...             cute.copy(atom, x, s, tma_bar_ptr=stage.barrier)
+    ...         producer.tail()
+    ...     else:
+    ...         stage = pipe.make_consumer().wait_and_advance()
+    ...         if arch.lane_idx() == 0:
+    ...             print(s[3])
+    ...         stage.release()
+    >>> cute.simulate(kernel, arch="sm_100a")[1, 64](x)
+    3.0
     """
 
     is_leader_cta: Any = True
@@ -107,6 +127,17 @@ class PipelineAsyncUmma(PipelineAsync):
     sm_100f.
 
     cta_group: 1 or 2 CTAs that multiply together.
+
+    >>> def kernel():
+    ...     one, all32 = [pipeline.CooperativeGroup(pipeline.Agent.Thread, n) for n in (1, 32)]
+    ...     pipe = pipeline.PipelineAsyncUmma.create(num_stages=1, producer_group=all32, consumer_group=one)
+    ...     if arch.warp_idx() == 0:
+    ...         producer = pipe.make_producer()
+    ...         producer.acquire_and_advance().commit()
+    ...         producer.tail()
+    ...     else:
+    ...         pipe.make_consumer().wait_and_advance().release()
+    >>> cute.simulate(kernel, arch="sm_100a")[1, 64]()
     """
 
     cta_group: int = 1
@@ -154,6 +185,18 @@ class PipelineUmmaAsync(PipelineAsync):
     `create`. PTX tcgen05.commit, sm_100f.
 
     cta_group: 1 or 2 CTAs that multiply together.
+
+    >>> def kernel():
+    ...     one, all32 = [pipeline.CooperativeGroup(pipeline.Agent.Thread, n) for n in (1, 32)]
+    ...     pipe = pipeline.PipelineUmmaAsync.create(num_stages=1, producer_group=one, consumer_group=all32)
+    ...     if arch.warp_idx() == 0:
+    ...         producer = pipe.make_producer()
+    ...         producer.acquire_and_advance().commit()
+    ...         producer.tail()
+    ...     else:
+    ...         stage = pipe.make_consumer().wait_and_advance()
+    ...         stage.release()
+    >>> cute.simulate(kernel, arch="sm_100a")[1, 64]()
     """
 
     cta_group: int = 1
@@ -230,6 +273,28 @@ class PipelineTmaMultiConsumersAsync(PipelineAsync):
     is_leader_cta, cta_group: as in `PipelineTmaUmma`; the full barriers of a pair are those of its leading CTA alone.
     sync_object_empty_umma, sync_object_empty_async: the empty barriers as each kind of consumer arrives there.
     consumer_dst_rank_async, is_signaling_thread: the CTA that this thread signals, and whether it does.
+
+    >>> x = cute.runtime.from_dlpack(np.arange(4, dtype=np.float32), assumed_align=16)
+    >>> def kernel(x):
+    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 4, alignment=16), cute.make_layout(4))
+    ...     one, all32 = [pipeline.CooperativeGroup(pipeline.Agent.Thread, n) for n in (1, 32)]
+    ...     pipe = pipeline.PipelineTmaMultiConsumersAsync.create(
+    ...         num_stages=1, producer_group=one, consumer_group_umma=one, consumer_group_async=all32, tx_count=16)
+    ...     if arch.warp_idx() == 0:
+    ...         producer = pipe.make_producer()
+    ...         stage = producer.acquire_and_advance()
+    ...         with arch.elect_one():
+    ...             atom = cute.make_copy_atom(nvgpu.cpasync.CopyBulkG2SOp(), cute.Float32)
+    ...             cute.copy(atom, x, s, tma_bar_ptr=stage.barrier)
+    ...         producer.tail()
+    ...     else:
+    ...         state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, 1)
+    ...         pipe.consumer_wait(state)
+    ...         if arch.warp_idx() == 1:
+    ...             pipe.consumer_release(state, pipeline.PipelineOp.TCGen05Mma)
+    ...         else:
+    ...             pipe.consumer_release(state, pipeline.PipelineOp.AsyncThread)
+    >>> cute.simulate(kernel, arch="sm_100a")[1, 96](x)
     """
 
     is_leader_cta: Any = True

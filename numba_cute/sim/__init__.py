@@ -20,7 +20,17 @@ from .trace import Trace
 
 
 def name_range(address: int, nbytes: int, name: str) -> None:
-    """Call `nbytes` of the CTA's shared memory at `address` by `name` in reports; nothing happens elsewhere."""
+    """Call `nbytes` of the CTA's shared memory at `address` by `name` in reports; nothing happens elsewhere.
+
+    >>> def kernel():
+    ...     place = arch.get_dyn_smem(cute.Int32)
+    ...     cute.sim.name_range(place.toint(), 16, "counts")
+    ...     arch.store(place, arch.thread_idx()[0])
+    >>> cute.simulate(kernel)[1, 64, 0, 16]()
+    Traceback (most recent call last):
+        ...
+    numba_cute.sim.ground.report.RaceError: race: shared memory counts ...
+    """
     note = getattr(seam.current_or(None), "note", None)
     if note is not None:
         note(address, nbytes, name)

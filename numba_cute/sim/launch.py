@@ -100,6 +100,14 @@ def simulate(
     pdl: a programmatic dependent launch, as for `cute.launch`: in a `simulate.sequence()` it may begin before the one
     before it has ended.
     NumPy arrays are used in place. Errors are SimError and its kinds (DeadlockError, RaceError, …).
+
+    >>> def kernel(x):
+    ...     i = arch.thread_idx()[0]
+    ...     x[i] = 2 * x[i]
+    >>> x = np.arange(4)
+    >>> cute.simulate(kernel)[1, 4](x)
+    >>> x
+    array([0, 2, 4, 6])
     """
     if async_mode is not None and async_mode not in MODES:
         raise CuteError(f"simulate: async_mode {async_mode!r} is none of {', '.join(map(repr, MODES))}")
@@ -174,6 +182,13 @@ class Simulated:
     None for none. cooperative: all CTAs are to run at once. fallback: the shape of other clusters, None for none.
     proves: what is not proved is an error. sms: of the GPU; None: of the largest that is known.
     outputs: parameters that are to be written. pdl: a programmatic dependent launch.
+
+    >>> simulated = cute.simulate(lambda: print(arch.block_idx()[0]))
+    >>> type(simulated).__name__
+    'Simulated'
+    >>> simulated[2, 1]()
+    0
+    1
     """
 
     kernel: Any

@@ -40,6 +40,15 @@ def simulation(
     prove, trace, progress: as for `simulate`, for each launch. What it gives holds these as `simulate` does. A second
     one in the first stands in its place. CuteError: Numba's own simulator is on (NUMBA_ENABLE_CUDASIM=1); a tensor on a
     GPU. The errors of launches are those of `simulate`.
+
+    >>> @cute.kernel
+    ... def kernel(x):
+    ...     x[0] = 7
+    >>> x = np.zeros(1)
+    >>> with cute.simulation():
+    ...     kernel[1, 1](x)
+    >>> x
+    array([7.])
     """
     if LAUNCHES.taken is nullcontext:
         raise CuteError(

@@ -68,6 +68,13 @@ class TensorSSA:
     broadcast, the types promoted) or a scalar, which takes the vector's type (but a Float32 is promoted with narrower
     floats as a vector is, and a float meeting integers makes them Float32). `//` and `%` round towards minus infinity,
     as Python does. `v[i, j]` is one element, `v[None, j]` the vector of the modes marked None; coordinates are static.
+
+    >>> x = cute.runtime.from_dlpack(np.arange(4, dtype=np.float32))
+    >>> def kernel(x):
+    ...     v = x.load() * 2 + 1
+    ...     print(v.shape, v[3])
+    >>> cute.simulate(kernel)[1, 1](x)
+    4 7.0
     """
 
     vector: Vector

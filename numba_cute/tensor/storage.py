@@ -372,6 +372,13 @@ def _struct(cls: type[T]) -> type[T]:
         class SharedStorage:
             barriers: cute.struct.MemRange[cute.Int64, 8]
             a: cute.struct.Align[cute.struct.MemRange[cute.Float16, 4096], 1024]
+
+    >>> @cute.struct
+    ... class Storage:
+    ...     barriers: cute.struct.MemRange[cute.Int64, 8]
+    ...     a: cute.struct.Align[cute.struct.MemRange[cute.Float16, 64], 128]
+    >>> Storage.size_in_bytes()
+    256
     """
     check_own_class("struct", cls)
     kinds = _annotations(cls)
@@ -422,6 +429,13 @@ def union(cls: type[T]) -> type[T]:
         class Epilogue:
             operands: cute.struct.MemRange[cute.Float16, 8192]
             out: cute.struct.Align[cute.struct.MemRange[cute.Float32, 2048], 1024]
+
+    >>> @cute.union
+    ... class Shared:
+    ...     operands: cute.struct.MemRange[cute.Float16, 64]
+    ...     out: cute.struct.MemRange[cute.Float32, 64]
+    >>> Shared.size_in_bytes()
+    256
     """
     check_own_class("union", cls)
     kinds = _annotations(cls)

@@ -52,6 +52,12 @@ class SymInt(Scalar):
     """A run-time integer with no value yet, for the shapes and strides of `make_fake_tensor`.
 
     width: 32 or 64 bits. divisibility: a number that will divide it. symbol: a name, for `repr` alone.
+
+    >>> n = cute.SymInt(divisibility=8, symbol="n")
+    >>> n
+    n{div=8}
+    >>> cute.runtime.make_fake_tensor(cute.Float16, (n, 64), stride=(64, 1))
+    Tensor(ptr<Float16, gmem, align 2>, (?{div=8},64):(64,1))
     """
 
     __slots__ = ("symbol",)

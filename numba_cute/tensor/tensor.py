@@ -43,6 +43,12 @@ class Tensor(InIR):
     The iterator is a Pointer, a coordinate (a tuple or an integer: the tensor's elements are then coordinates, as of an
     identity or a TMA tensor), or a matrix descriptor. `t[i, j]` loads or stores one element, or gives the coordinate;
     `t[None, k]` is the tensor that keeps the modes marked None.
+
+    >>> x = cute.runtime.from_dlpack(np.zeros((4, 8), np.float32))
+    >>> x
+    Tensor(ptr<Float32, gmem, align 4>, (4,8):(8,1))
+    >>> x.layout
+    (4,8):(8,1)
     """
 
     iterator: Any

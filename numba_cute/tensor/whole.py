@@ -37,7 +37,15 @@ def load(tensor: Tensor) -> TensorSSA:
 @traced
 def store(value: TensorSSA, tensor: Tensor) -> None:
     """Set all elements of `tensor`, whose shape is static, from `value`, a TensorSSA of as many elements of its type:
-    `tensor.store(value)`. Any thread. Raises CuteError for others. PTX st and mov, any target."""
+    `tensor.store(value)`. Any thread. Raises CuteError for others. PTX st and mov, any target.
+
+    >>> x = cute.runtime.from_dlpack(np.arange(4, dtype=np.float32))
+    >>> def kernel(x):
+    ...     cute.store(x.load() + 1, x)
+    ...     print(x[3])
+    >>> cute.simulate(kernel)[1, 1](x)
+    4.0
+    """
     if isinstance(value, Tensor):
         raise CuteError("store: value is a tensor: give the vector first and the tensor second, store(v, t)")
     _tensor(tensor, "store").store(value)

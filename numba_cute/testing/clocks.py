@@ -24,6 +24,11 @@ class Monitor:
 
     uuid: the GPU's, as the driver says it; None for the first. source: "nvml" (the package nvidia-ml-py), "nvidia-smi",
     or None for the first of them that there is. Where there is neither, nothing is known, and that is no error.
+
+    >>> with cute.testing.Monitor() as monitor:
+    ...     pass
+    >>> monitor.between(0.0, 0.0) is None
+    True
     """
 
     def __init__(self, uuid: str | None = None, source: str | None = None) -> None:

@@ -37,6 +37,12 @@ def convert(src: Tensor, dst: Tensor, *, stream: Any = 0) -> None:
 
     src: what is converted. dst: where to, in any layout. stream: as for `cute.launch`. CuteError: no tensors, shapes
     that differ, a dst whose elements narrower than a byte do not fill whole bytes along one mode.
+
+    >>> x, y = np.array([1.5, 2.5], np.float32), np.zeros(2, np.float16)
+    >>> with cute.simulation():
+    ...     cute.testing.convert(cute.runtime.from_dlpack(x), cute.runtime.from_dlpack(y))
+    >>> y
+    array([1.5, 2.5], dtype=float16)
     """
     args = arguments(src, dst)
     elements(*args).launch(grid=blocks(args[2]), block=THREADS, stream=stream)

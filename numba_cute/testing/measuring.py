@@ -37,6 +37,9 @@ class Pace:
     turn: of a turn in the sustained regime. least, most: of its warm-up, which ends between them when the contenders'
     times have settled. within: by how much these may still move then. rest: before a burst. burst_warm, burst: its
     calls, before those that are timed, and those. cold: calls of a round whose cache is emptied before each.
+
+    >>> cute.testing.Pace(turn=0.05).burst
+    10
     """
 
     turn: float = 0.25

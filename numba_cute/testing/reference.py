@@ -43,6 +43,11 @@ def get_workspace_count(
 
     one_workspace_bytes: of one set. warmup_iterations, iterations: of `benchmark`. device: as of `compare`. CuteError:
     numbers that are not positive (warmup_iterations: negative), no GPU.
+
+    >>> from types import SimpleNamespace
+    >>> gpu = SimpleNamespace(l2_bytes=lambda: 50 << 20)  # in the place of the current GPU
+    >>> cute.testing.get_workspace_count(16 << 20, 10, 100, device=gpu)
+    11
     """
     for name, value, least in (
         ("one_workspace_bytes", one_workspace_bytes, 1),

@@ -19,7 +19,12 @@ class Timing:
     """The time of a call, in microseconds. name: the contender's. samples: one for each round, or for each call.
     clocks: means of the GPU's SM clock (`sm_mhz`), power (`watts`) and temperature (`celsius`) meanwhile; None where
     they are not known. host: microseconds that the host took for a call; None where that was not measured. `float` of
-    it is the median."""
+    it is the median.
+
+    >>> timing = cute.testing.Timing("mine", (3.0, 1.0, 2.0))
+    >>> float(timing)
+    2.0
+    """
 
     name: str
     samples: tuple[float, ...]
@@ -83,6 +88,10 @@ class Comparison:
     regime: "cold", "burst" or "sustained". timings: of each contender, by name. baseline: the one that the others are
     compared with. warmed: seconds of warming up before the first round. settled: whether times had settled by then.
     failed: of each contender that failed, why. machine: what it ran on, and when.
+
+    >>> timings = {"mine": cute.testing.Timing("mine", (2.0,)), "theirs": cute.testing.Timing("theirs", (3.0,))}
+    >>> cute.testing.Comparison("burst", timings, "theirs").baseline
+    'theirs'
     """
 
     regime: str

@@ -39,7 +39,11 @@ PACE = Pace(turn=0.05, least=0.3, most=2.0, within=0.01, rest=0.2)
 @dataclass(frozen=True)
 class Tuning:
     """A result of tuning. best: the configuration that is the fastest. key: what of the arguments it holds for. record:
-    all that was measured and where, as it is kept on disk."""
+    all that was measured and where, as it is kept on disk.
+
+    >>> cute.testing.Tuning({"tile": 64}, "key", {}).best
+    {'tile': 64}
+    """
 
     best: Configuration
     key: str
@@ -92,7 +96,13 @@ class Options:
 
 class Autotuned:
     """A launching function that `autotune` decorated: a call finds the best configuration for its arguments, once, and
-    launches with it. function: the function itself. options: what `autotune` was given."""
+    launches with it. function: the function itself. options: what `autotune` was given.
+
+    >>> @cute.autotune({"threads": [32, 64]})
+    ... def filled(x, value, threads=32): ...
+    >>> isinstance(filled, cute.testing.Autotuned)
+    True
+    """
 
     def __init__(self, function: Callable[..., Any], options: Options) -> None:
         if not isinstance(options, Options):
@@ -360,11 +370,17 @@ def autotune(
 
     A configuration that fails (CuteError, the assembler, the launch) is left out; CuteError where all do.
 
-        @cute.autotune({"tile": [64, 128], "stages": [2, 3, 4]}, key=("m", "n", "k"))
-        def multiply(a, b, c, m, n, k, tile=128, stages=3): ...
-
-        multiply(a, b, c, m, n, k)
-        print(multiply.tune(a, b, c, m, n, k))
+    >>> @cute.kernel
+    ... def fill(x, value):
+    ...     x[arch.thread_idx()[0]] = value
+    >>> @cute.autotune({"threads": [32, 64]}, key=("x",))
+    ... def filled(x, value, threads=32):
+    ...     fill[1, threads](x, value)
+    >>> x = np.zeros(64, np.int32)
+    >>> with cute.simulation():
+    ...     filled(x, 7)
+    >>> x[[0, 63]]
+    array([7, 0], dtype=int32)
     """
     restored = (restore,) if isinstance(restore, str) else restore
     if not isinstance(restored, (tuple, list)) or not all(isinstance(name, str) for name in restored):

@@ -49,6 +49,18 @@ def autotune_jit(
     params_dict: the choices for each parameter; or `choices`, by name. update_on_change: names of the arguments whose
     change asks for a new search; all by default. prune_configs: as `prune` of `autotune`. warmup_iterations,
     iterations: as of `tune`. device: as of `compare`.
+
+    >>> @cute.kernel
+    ... def fill(x, value):
+    ...     x[arch.thread_idx()[0]] = value
+    >>> @cute.testing.autotune_jit(threads=[32, 64])
+    ... def filled(x, value, threads=32):
+    ...     fill[1, threads](x, value)
+    >>> x = np.zeros(64, np.int32)
+    >>> with cute.simulation():
+    ...     filled(x, 7)
+    >>> x[[0, 63]]
+    array([7, 0], dtype=int32)
     """
 
     def decorate(function: Callable[..., Any]) -> Autotuned:

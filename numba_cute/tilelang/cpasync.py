@@ -74,6 +74,17 @@ def cp_async_shared_global(dst: Any, src: Any, cp_size: int, modifier: LoadCache
 
     modifier: LoadCacheMode.ALWAYS, or GLOBAL (16 bytes). src_size: copy that many bytes, and zeros for the others. PTX
     cp.async, sm_80.
+
+    >>> from numba_cute.tilelang import cpasync as tl
+    >>> x = cute.runtime.from_dlpack(np.arange(4, dtype=np.float32), assumed_align=16)
+    >>> def kernel(x):
+    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 4, alignment=16), cute.make_layout(4))
+    ...     tl.cp_async_shared_global(s.iterator, x.iterator, 16, nvgpu.LoadCacheMode.GLOBAL, src_size=8)
+    ...     tl.cp_async_commit()
+    ...     tl.cp_async_wait(0)
+    ...     print(s[1], s[3])
+    >>> cute.simulate(kernel)[1, 1](x)
+    1.0 0.0
     """
     what = "cp_async_shared_global"
     to, at = _pointer(dst, what, "dst", AddressSpace.smem), _pointer(src, what, "src", *_GLOBAL)
@@ -105,6 +116,17 @@ def cp_async_gs(
 
     dst, src: Pointers or Tensors. dst_offset, src_offset: elements to move them by. args: `src` alone, or (dst_offset,
     src, src_offset), as older versions pass them. PTX cp.async, sm_80.
+
+    >>> from numba_cute.tilelang import cpasync as tl
+    >>> x = cute.runtime.from_dlpack(np.arange(4, dtype=np.float32), assumed_align=16)
+    >>> def kernel(x):
+    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 4, alignment=16), cute.make_layout(4))
+    ...     tl.cp_async_gs(16, s.iterator, x.iterator)
+    ...     tl.cp_async_commit()
+    ...     tl.cp_async_wait(0)
+    ...     print(s[3])
+    >>> cute.simulate(kernel)[1, 1](x)
+    3.0
     """
     what = "cp_async_gs"
     dst_offset, src, src_offset = _gs_operands(args, src, dst_offset, src_offset, what)
@@ -120,7 +142,21 @@ def cp_async_gs_conditional(
     size: int, dst: Any, *args: Any, src: Any = None, cond: Any = None, dst_offset: Any = 0, src_offset: Any = 0
 ) -> None:
     """Copy as `cp_async_gs(size, dst, *args)` does where `cond`, the last argument, holds; elsewhere shared memory
-    keeps what it has. src, dst_offset, src_offset: as for `cp_async_gs`. PTX cp.async, sm_80."""
+    keeps what it has. src, dst_offset, src_offset: as for `cp_async_gs`. PTX cp.async, sm_80.
+
+    >>> from numba_cute.tilelang import cpasync as tl
+    >>> x = cute.runtime.from_dlpack(np.arange(4, dtype=np.float32), assumed_align=16)
+    >>> def kernel(x):
+    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 4, alignment=16), cute.make_layout(4))
+    ...     s.fill(-1)
+    ...     tl.cp_async_gs_conditional(8, s.iterator, x.iterator, True)
+    ...     tl.cp_async_gs_conditional(8, s.iterator + 2, x.iterator + 2, False)
+    ...     tl.cp_async_commit()
+    ...     tl.cp_async_wait(0)
+    ...     print(s[1], s[3])
+    >>> cute.simulate(kernel)[1, 1](x)
+    1.0 -1.0
+    """
     if cond is None:
         if not args:
             raise CuteError("cp_async_gs_conditional: cond is missing: give (size, dst, src, cond)")
@@ -131,14 +167,38 @@ def cp_async_gs_conditional(
 
 @traced
 def cp_async_commit() -> None:
-    """Close the group of all cp.async that this thread issued since the last one. PTX cp.async.commit_group, sm_80."""
+    """Close the group of all cp.async that this thread issued since the last one. PTX cp.async.commit_group, sm_80.
+
+    >>> from numba_cute.tilelang import cpasync as tl
+    >>> x = cute.runtime.from_dlpack(np.arange(4, dtype=np.float32), assumed_align=16)
+    >>> def kernel(x):
+    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 4, alignment=16), cute.make_layout(4))
+    ...     tl.cp_async_gs(16, s.iterator, x.iterator)
+    ...     tl.cp_async_commit()
+    ...     tl.cp_async_wait(0)
+    ...     print(s[3])
+    >>> cute.simulate(kernel)[1, 1](x)
+    3.0
+    """
     arch.cp_async_commit_group()
 
 
 @traced
 def cp_async_wait(n: int) -> None:
     """Wait until at most the `n` latest groups of cp.async of this thread are incomplete. PTX cp.async.wait_group,
-    sm_80."""
+    sm_80.
+
+    >>> from numba_cute.tilelang import cpasync as tl
+    >>> x = cute.runtime.from_dlpack(np.arange(4, dtype=np.float32), assumed_align=16)
+    >>> def kernel(x):
+    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 4, alignment=16), cute.make_layout(4))
+    ...     tl.cp_async_gs(16, s.iterator, x.iterator)
+    ...     tl.cp_async_commit()
+    ...     tl.cp_async_wait(0)
+    ...     print(s[3])
+    >>> cute.simulate(kernel)[1, 1](x)
+    3.0
+    """
     arch.cp_async_wait_group(n)
 
 
@@ -147,7 +207,17 @@ def cp_async_wait(n: int) -> None:
 
 @traced
 def extract_tensormap_ptr(tma_atom: CopyAtom) -> Pointer:
-    """Return the address of the tensor map of `tma_atom`, a TMA atom, as a Pointer to Uint64, aligned to 64 bytes."""
+    """Return the address of the tensor map of `tma_atom`, a TMA atom, as a Pointer to Uint64, aligned to 64 bytes.
+
+    >>> from numba_cute.tilelang import cpasync as tl
+    >>> x = cute.runtime.from_dlpack(np.arange(64, dtype=np.float32).reshape(8, 8), assumed_align=16)
+    >>> box = cute.make_layout((2, 4), stride=(4, 1))
+    >>> atom, _ = nvgpu.cpasync.make_tiled_tma_atom(nvgpu.cpasync.CopyBulkTensorTileG2SOp(), x, box, (2, 4))
+    >>> def kernel(atom, x):
+    ...     print(tl.extract_tensormap_ptr(atom))
+    >>> cute.simulate(kernel)[1, 1](atom, x)
+    ptr<Uint64, generic, align 64>
+    """
     if not isinstance(tma_atom, CopyAtom) or tma_atom.tensor_map is None:
         raise CuteError(f"extract_tensormap_ptr: tma_atom {tma_atom!r} is not a TMA atom")
     return Pointer(Uint64, AddressSpace.generic, Uint64(tma_atom.tensor_map), 0, 64)
@@ -191,6 +261,22 @@ def tma_load(
     four rows. use_2cta: `mbar` may be in the other block of the pair (sm_100).
     im2col_offsets: of a tensor map of im2col mode. `tma_load(smem_ptr, gmem_ptr, mbar, nbytes)` copies consecutive
     bytes without a tensor map. PTX cp.async.bulk.tensor, cp.async.bulk, sm_90.
+
+    >>> from numba_cute.tilelang import cpasync as tl
+    >>> x = cute.runtime.from_dlpack(np.arange(64, dtype=np.float32).reshape(8, 8), assumed_align=16)
+    >>> box = cute.make_layout((2, 4), stride=(4, 1))
+    >>> atom, _ = nvgpu.cpasync.make_tiled_tma_atom(nvgpu.cpasync.CopyBulkTensorTileG2SOp(), x, box, (2, 4))
+    >>> def kernel(atom, x):
+    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 8, alignment=128), box)
+    ...     bar = arch.alloc_smem(cute.Uint64, 1)
+    ...     tl.mbarrier_init(bar, 1)
+    ...     tl.fence_barrier_init()
+    ...     tl.arrive_and_expect_tx(bar, 32)
+    ...     tl.tma_load(atom, bar, s.iterator, (4, 2))
+    ...     tl.mbarrier_wait(bar, 0)
+    ...     print(s[0, 0])
+    >>> cute.simulate(kernel)[1, 1](atom, x)
+    20.0
     """
     what = "tma_load"
     if isinstance(tma_desc, Pointer) and tma_desc.space is AddressSpace.smem:
@@ -216,6 +302,21 @@ def tma_store(tma_desc: Any, smem_ptr: Any, crd: Any) -> None:
 
     `tma_store(gmem_ptr, smem_ptr, nbytes)` copies consecutive bytes without a tensor map. PTX cp.async.bulk.tensor,
     cp.async.bulk, sm_90.
+
+    >>> from numba_cute.tilelang import cpasync as tl
+    >>> x = cute.runtime.from_dlpack(np.arange(64, dtype=np.float32).reshape(8, 8), assumed_align=16)
+    >>> box = cute.make_layout((2, 4), stride=(4, 1))
+    >>> atom, _ = nvgpu.cpasync.make_tiled_tma_atom(nvgpu.cpasync.CopyBulkTensorTileS2GOp(), x, box, (2, 4))
+    >>> def kernel(atom, x):
+    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 8, alignment=128), box)
+    ...     s.fill(-1)
+    ...     tl.fence_proxy_async()
+    ...     tl.tma_store(atom, s.iterator, (4, 2))
+    ...     tl.tma_store_arrive()
+    ...     tl.tma_store_wait(0)
+    ...     print(x[2, 4], x[4, 2])
+    >>> cute.simulate(kernel)[1, 1](atom, x)
+    -1.0 34.0
     """
     what = "tma_store"
     if isinstance(tma_desc, Pointer) and not isinstance(crd, tuple):
@@ -231,7 +332,23 @@ def tma_store(tma_desc: Any, smem_ptr: Any, crd: Any) -> None:
 @traced
 def tma_reduce(tma_desc: Any, smem_ptr: Any, crd: Any) -> None:
     """Add `smem_ptr` to the box at coordinates `crd` (innermost first) of the tensor map `tma_desc`, atomically for
-    each element. One thread, as for `tma_store`. PTX cp.reduce.async.bulk.tensor, sm_90."""
+    each element. One thread, as for `tma_store`. PTX cp.reduce.async.bulk.tensor, sm_90.
+
+    >>> from numba_cute.tilelang import cpasync as tl
+    >>> x = cute.runtime.from_dlpack(np.arange(64, dtype=np.float32).reshape(8, 8), assumed_align=16)
+    >>> box = cute.make_layout((2, 4), stride=(4, 1))
+    >>> atom, _ = nvgpu.cpasync.make_tiled_tma_atom(nvgpu.cpasync.CopyReduceBulkTensorTileS2GOp(), x, box, (2, 4))
+    >>> def kernel(atom, x):
+    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 8, alignment=128), box)
+    ...     s.fill(100)
+    ...     tl.fence_proxy_async()
+    ...     tl.tma_reduce(atom, s.iterator, (4, 2))
+    ...     tl.tma_store_arrive()
+    ...     tl.tma_store_wait(0)
+    ...     print(x[2, 4], x[4, 2])
+    >>> cute.simulate(kernel)[1, 1](atom, x)
+    120.0 34.0
+    """
     what = "tma_reduce"
     at, source = _coordinates(crd, what), _shared(smem_ptr, what, tma_desc)
     isa.cp_reduce_async_bulk_tensor_s2g(
@@ -242,20 +359,57 @@ def tma_reduce(tma_desc: Any, smem_ptr: Any, crd: Any) -> None:
 @traced
 def tma_store_arrive() -> None:
     """Close the group of all stores that this thread issued since the last one. PTX cp.async.bulk.commit_group,
-    sm_90."""
+    sm_90.
+
+    >>> from numba_cute.tilelang import cpasync as tl
+    >>> x = cute.runtime.from_dlpack(np.arange(4, dtype=np.float32), assumed_align=16)
+    >>> def kernel(x):
+    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 4, alignment=16), cute.make_layout(4))
+    ...     s.fill(1)
+    ...     tl.fence_proxy_async()
+    ...     tl.tma_store(x.iterator, s.iterator, 16)
+    ...     tl.tma_store_arrive()
+    ...     tl.tma_store_wait(0)
+    ...     print(x[3])
+    >>> cute.simulate(kernel)[1, 1](x)
+    1.0
+    """
     arch.cp_async_bulk_commit_group()
 
 
 @traced
 def tma_store_wait(count: int, *, read: bool | None = None) -> None:
     """Wait until at most the `count` latest groups of this thread are incomplete; with `read`, until only those have
-    still to read their sources. PTX cp.async.bulk.wait_group, sm_90."""
+    still to read their sources. PTX cp.async.bulk.wait_group, sm_90.
+
+    >>> from numba_cute.tilelang import cpasync as tl
+    >>> x = cute.runtime.from_dlpack(np.arange(4, dtype=np.float32), assumed_align=16)
+    >>> def kernel(x):
+    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 4, alignment=16), cute.make_layout(4))
+    ...     s.fill(1)
+    ...     tl.fence_proxy_async()
+    ...     tl.tma_store(x.iterator, s.iterator, 16)
+    ...     tl.tma_store_arrive()
+    ...     tl.tma_store_wait(0)
+    ...     print(x[3])
+    >>> cute.simulate(kernel)[1, 1](x)
+    1.0
+    """
     arch.cp_async_bulk_wait_group(count, read=bool(read))
 
 
 @traced
 def prefetch_tma_descriptor(tma_desc: Any) -> None:
-    """Fetch the tensor map `tma_desc` ahead of its first use. One thread. PTX prefetch.tensormap, sm_90."""
+    """Fetch the tensor map `tma_desc` ahead of its first use. One thread. PTX prefetch.tensormap, sm_90.
+
+    >>> from numba_cute.tilelang import cpasync as tl
+    >>> x = cute.runtime.from_dlpack(np.arange(64, dtype=np.float32).reshape(8, 8), assumed_align=16)
+    >>> box = cute.make_layout((2, 4), stride=(4, 1))
+    >>> atom, _ = nvgpu.cpasync.make_tiled_tma_atom(nvgpu.cpasync.CopyBulkTensorTileG2SOp(), x, box, (2, 4))
+    >>> def kernel(atom, x):
+    ...     tl.prefetch_tma_descriptor(atom)
+    >>> cute.simulate(kernel)[1, 1](atom, x)
+    """
     isa.prefetch_tensormap(_tensor_map(tma_desc, "prefetch_tma_descriptor"))
 
 
@@ -265,13 +419,41 @@ def prefetch_tma_descriptor(tma_desc: Any) -> None:
 @traced
 def mbarrier_init(mbar_ptr: Any, arrive_count: Any) -> None:
     """Initialise the barrier at `mbar_ptr`, whose phases complete after `arrive_count` arrivals. One thread. PTX
-    mbarrier.init, sm_80."""
+    mbarrier.init, sm_80.
+
+    >>> from numba_cute.tilelang import cpasync as tl
+    >>> def kernel():
+    ...     bar = arch.alloc_smem(cute.Uint64, 1)
+    ...     if arch.thread_idx()[0] == 0:
+    ...         tl.mbarrier_init(bar, 32)
+    ...         tl.fence_barrier_init()
+    ...     arch.sync_threads()
+    ...     tl.mbarrier_arrive(bar)
+    ...     tl.mbarrier_wait(bar, 0)
+    >>> cute.simulate(kernel)[1, 32]()
+    """
     arch.mbarrier_init(mbar_ptr, arrive_count)
 
 
 @traced
 def mbarrier_expect_tx(mbar_ptr: Any, tx_count: Any) -> None:
-    """Add `tx_count` bytes to what the phase of `mbar_ptr` waits for. One thread. PTX mbarrier.expect_tx, sm_90."""
+    """Add `tx_count` bytes to what the phase of `mbar_ptr` waits for. One thread. PTX mbarrier.expect_tx, sm_90.
+
+    >>> from numba_cute.tilelang import cpasync as tl
+    >>> x = cute.runtime.from_dlpack(np.arange(4, dtype=np.float32), assumed_align=16)
+    >>> def kernel(x):
+    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 4, alignment=16), cute.make_layout(4))
+    ...     bar = arch.alloc_smem(cute.Uint64, 1)
+    ...     tl.mbarrier_init(bar, 1)
+    ...     tl.fence_barrier_init()
+    ...     tl.mbarrier_expect_tx(bar, 16)
+    ...     tl.tma_load(s.iterator, x.iterator, bar, 16)
+    ...     tl.mbarrier_arrive(bar)
+    ...     tl.mbarrier_wait(bar, 0)
+    ...     print(s[3])
+    >>> cute.simulate(kernel)[1, 1](x)
+    3.0
+    """
     arch.mbarrier_expect_tx(mbar_ptr, tx_count)
 
 
@@ -279,7 +461,22 @@ def mbarrier_expect_tx(mbar_ptr: Any, tx_count: Any) -> None:
 def arrive_and_expect_tx(mbar_ptr: Any, tx_count: Any, cta_id: Any = None, pred: Any = None) -> None:
     """Add `tx_count` bytes to what the phase of `mbar_ptr` waits for, then arrive once, here or in block `cta_id` of
     the cluster. pred: a condition; where it is given and false, nothing happens. One thread. PTX
-    mbarrier.arrive.expect_tx, sm_90."""
+    mbarrier.arrive.expect_tx, sm_90.
+
+    >>> from numba_cute.tilelang import cpasync as tl
+    >>> x = cute.runtime.from_dlpack(np.arange(4, dtype=np.float32), assumed_align=16)
+    >>> def kernel(x):
+    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 4, alignment=16), cute.make_layout(4))
+    ...     bar = arch.alloc_smem(cute.Uint64, 1)
+    ...     tl.mbarrier_init(bar, 1)
+    ...     tl.fence_barrier_init()
+    ...     tl.arrive_and_expect_tx(bar, 16)
+    ...     tl.tma_load(s.iterator, x.iterator, bar, 16)
+    ...     tl.mbarrier_wait(bar, 0)
+    ...     print(s[3])
+    >>> cute.simulate(kernel)[1, 1](x)
+    3.0
+    """
     if pred is None:
         arch.mbarrier_arrive_and_expect_tx(mbar_ptr, tx_count, cta_id)
     else:
@@ -289,39 +486,122 @@ def arrive_and_expect_tx(mbar_ptr: Any, tx_count: Any, cta_id: Any = None, pred:
 @traced
 def mbarrier_arrive(mbar_ptr: Any, cta_id: Any = None) -> None:
     """Arrive once at `mbar_ptr`, here or in block `cta_id` of the cluster. Any thread. PTX mbarrier.arrive, sm_80;
-    sm_90 with `cta_id`."""
+    sm_90 with `cta_id`.
+
+    >>> from numba_cute.tilelang import cpasync as tl
+    >>> def kernel():
+    ...     bar = arch.alloc_smem(cute.Uint64, 1)
+    ...     if arch.thread_idx()[0] == 0:
+    ...         tl.mbarrier_init(bar, 32)
+    ...         tl.fence_barrier_init()
+    ...     arch.sync_threads()
+    ...     tl.mbarrier_arrive(bar)
+    ...     tl.mbarrier_wait(bar, 0)
+    >>> cute.simulate(kernel)[1, 32]()
+    """
     arch.mbarrier_arrive(mbar_ptr, cta_id)
 
 
 @traced
 def mbarrier_wait(mbar_ptr: Any, phase: Any, timeout_ns: int = 10000000) -> None:
     """Wait until the phase of parity `phase` of `mbar_ptr` has completed, however long that takes. timeout_ns:
-    accepted; the hardware decides the time between two looks. Any thread. PTX mbarrier.try_wait, sm_90."""
+    accepted; the hardware decides the time between two looks. Any thread. PTX mbarrier.try_wait, sm_90.
+
+    >>> from numba_cute.tilelang import cpasync as tl
+    >>> def kernel():
+    ...     bar = arch.alloc_smem(cute.Uint64, 1)
+    ...     if arch.thread_idx()[0] == 0:
+    ...         tl.mbarrier_init(bar, 32)
+    ...         tl.fence_barrier_init()
+    ...     arch.sync_threads()
+    ...     tl.mbarrier_arrive(bar)
+    ...     tl.mbarrier_wait(bar, 0)
+    >>> cute.simulate(kernel)[1, 32]()
+    """
     arch.mbarrier_wait(mbar_ptr, phase)
 
 
 @traced
 def mbarrier_cp_async_arrive(mbar_ptr: Any) -> None:
     """Keep the phase of `mbar_ptr` open until all cp.async that this thread issued so far are complete; the thread
-    arrives too. Each thread. PTX cp.async.mbarrier.arrive, sm_80."""
+    arrives too. Each thread. PTX cp.async.mbarrier.arrive, sm_80.
+
+    >>> from numba_cute.tilelang import cpasync as tl
+    >>> x = cute.runtime.from_dlpack(np.arange(4, dtype=np.float32), assumed_align=16)
+    >>> def kernel(x):
+    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 4, alignment=16), cute.make_layout(4))
+    ...     bar = arch.alloc_smem(cute.Uint64, 1)
+    ...     tl.mbarrier_init(bar, 1)
+    ...     tl.fence_barrier_init()
+    ...     tl.cp_async_gs(16, s.iterator, x.iterator)
+    ...     tl.mbarrier_cp_async_arrive(bar)
+    ...     tl.mbarrier_arrive(bar)
+    ...     tl.mbarrier_wait(bar, 0)
+    ...     print(s[3])
+    >>> cute.simulate(kernel)[1, 1](x)
+    3.0
+    """
     isa.cp_async_mbarrier_arrive(shared_address(mbar_ptr, "mbarrier_cp_async_arrive"))
 
 
 @traced
 def mbarrier_cp_async_arrive_noinc(mbar_ptr: Any) -> None:
     """Arrive once at `mbar_ptr` when all cp.async that this thread issued so far are complete. Each thread. PTX
-    cp.async.mbarrier.arrive.noinc, sm_80."""
+    cp.async.mbarrier.arrive.noinc, sm_80.
+
+    >>> from numba_cute.tilelang import cpasync as tl
+    >>> x = cute.runtime.from_dlpack(np.arange(4, dtype=np.float32), assumed_align=16)
+    >>> def kernel(x):
+    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 4, alignment=16), cute.make_layout(4))
+    ...     bar = arch.alloc_smem(cute.Uint64, 1)
+    ...     tl.mbarrier_init(bar, 1)
+    ...     tl.fence_barrier_init()
+    ...     tl.cp_async_gs(16, s.iterator, x.iterator)
+    ...     tl.mbarrier_cp_async_arrive_noinc(bar)
+    ...     tl.mbarrier_wait(bar, 0)
+    ...     print(s[3])
+    >>> cute.simulate(kernel)[1, 1](x)
+    3.0
+    """
     arch.cp_async_mbarrier_arrive_noinc(mbar_ptr)
 
 
 @traced
 def fence_proxy_async() -> None:
     """Order this thread's accesses of shared memory before later ones of TMA. PTX fence.proxy.async.shared::cta,
-    sm_90."""
+    sm_90.
+
+    >>> from numba_cute.tilelang import cpasync as tl
+    >>> x = cute.runtime.from_dlpack(np.arange(4, dtype=np.float32), assumed_align=16)
+    >>> def kernel(x):
+    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 4, alignment=16), cute.make_layout(4))
+    ...     s.fill(1)
+    ...     tl.fence_proxy_async()
+    ...     tl.tma_store(x.iterator, s.iterator, 16)
+    ...     tl.tma_store_arrive()
+    ...     tl.tma_store_wait(0)
+    ...     print(x[3])
+    >>> cute.simulate(kernel)[1, 1](x)
+    1.0
+    """
     arch.fence_proxy("async.shared", space="cta")
 
 
 @traced
 def fence_barrier_init() -> None:
-    """Make this thread's barrier initialisations visible to the cluster and to TMA. PTX fence.mbarrier_init, sm_90."""
+    """Make this thread's barrier initialisations visible to the cluster and to TMA. PTX fence.mbarrier_init, sm_90.
+
+    >>> from numba_cute.tilelang import cpasync as tl
+    >>> x = cute.runtime.from_dlpack(np.arange(4, dtype=np.float32), assumed_align=16)
+    >>> def kernel(x):
+    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 4, alignment=16), cute.make_layout(4))
+    ...     bar = arch.alloc_smem(cute.Uint64, 1)
+    ...     tl.mbarrier_init(bar, 1)
+    ...     tl.fence_barrier_init()
+    ...     tl.mbarrier_arrive(bar)
+    ...     tl.mbarrier_wait(bar, 0)
+    ...     print(x[3])
+    >>> cute.simulate(kernel)[1, 1](x)
+    3.0
+    """
     arch.mbarrier_init_fence()

@@ -51,7 +51,30 @@ class ClcDynamicPersistentTileSchedulerParams(PersistentTileSchedulerParams):
 @struct
 class ClcDynamicPersistentTileScheduler:
     """A schedule that takes over the work of clusters of the grid that have not started. `create` makes one for each
-    warp that follows it. PTX clusterlaunchcontrol, sm_100."""
+    warp that follows it. PTX clusterlaunchcontrol, sm_100.
+
+    >>> params = utils.ClcDynamicPersistentTileSchedulerParams((3, 1, 1), (1, 1, 1))
+    >>> def kernel():
+    ...     responses = arch.alloc_smem(cute.Int32, 4, alignment=16)
+    ...     one = pipeline.CooperativeGroup(pipeline.Agent.Thread)
+    ...     pipe = pipeline.PipelineClcFetchAsync.create(num_stages=1, producer_group=one, consumer_group=one)
+    ...     producer, consumer = pipe.make_participants()
+    ...     create = utils.ClcDynamicPersistentTileScheduler.create
+    ...     scheduler = create(params, arch.block_idx(), arch.grid_dim(), responses)
+    ...     work = scheduler.initial_work_tile_info()
+    ...     while work.is_valid_tile:
+    ...         print(work.tile_idx[0])
+    ...         ahead = producer.acquire_and_advance()
+    ...         scheduler.advance_to_next_work(ahead.barrier, ahead.index)
+    ...         stage = consumer.wait_and_advance()
+    ...         work = scheduler.get_current_work(stage.index)
+    ...         stage.release()
+    ...     producer.tail()
+    >>> cute.simulate(kernel, arch="sm_100a")[3, 1]()
+    0
+    1
+    2
+    """
 
     params: ClcDynamicPersistentTileSchedulerParams
     response: Pointer
@@ -120,6 +143,28 @@ class DynamicPersistentTileScheduler:
 
     It is used as `ClcDynamicPersistentTileScheduler` is, with the grid of `PersistentTileSchedulerParams`, and needs no
     Blackwell. The counter must be 0 when the kernel starts. PTX atom, st.async, sm_90.
+
+    >>> params = utils.PersistentTileSchedulerParams((3, 1, 1), (1, 1, 1))
+    >>> def kernel(counter):
+    ...     responses = arch.alloc_smem(cute.Int32, 4, alignment=16)
+    ...     one = pipeline.CooperativeGroup(pipeline.Agent.Thread)
+    ...     pipe = pipeline.PipelineClcFetchAsync.create(num_stages=1, producer_group=one, consumer_group=one)
+    ...     producer, consumer = pipe.make_participants()
+    ...     create = utils.DynamicPersistentTileScheduler.create
+    ...     scheduler = create(params, arch.block_idx(), arch.grid_dim(), responses, counter)
+    ...     work = scheduler.initial_work_tile_info()
+    ...     while work.is_valid_tile:
+    ...         print(work.tile_idx[0])
+    ...         ahead = producer.acquire_and_advance()
+    ...         scheduler.advance_to_next_work(ahead.barrier, ahead.index)
+    ...         stage = consumer.wait_and_advance()
+    ...         work = scheduler.get_current_work(stage.index)
+    ...         stage.release()
+    ...     producer.tail()
+    >>> cute.simulate(kernel)[1, 1](np.zeros(1, np.int32))
+    0
+    1
+    2
     """
 
     params: PersistentTileSchedulerParams

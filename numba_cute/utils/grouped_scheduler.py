@@ -28,7 +28,11 @@ __all__ = [
 @static
 class GroupSearchResult:
     """The place of a piece of work: `group_idx`, the CTA's tile (`cta_tile_idx_m`, `cta_tile_idx_n`) in that group, the
-    group's problem (`problem_shape_m`, `problem_shape_n`, `problem_shape_k`) and its `cta_tile_count_k`."""
+    group's problem (`problem_shape_m`, `problem_shape_n`, `problem_shape_k`) and its `cta_tile_count_k`.
+
+    >>> utils.GroupSearchResult(1, 0, 2, 256, 512, 64, 1).cta_tile_idx_n
+    2
+    """
 
     group_idx: Any
     cta_tile_idx_m: Any
@@ -42,7 +46,18 @@ class GroupSearchResult:
 @struct
 class GroupedGemmGroupSearchState:
     """The progress of a search: the group to look at next, the clusters before the group found last, and those up to
-    its end."""
+    its end.
+
+    >>> sizes = cute.runtime.from_dlpack(np.array([[128, 64, 32, 1], [256, 128, 64, 1]], np.int32))
+    >>> params = utils.PersistentTileSchedulerParams((1, 1, 5), (1, 1, 1))
+    >>> def kernel(sizes):
+    ...     state = utils.create_initial_search_state()
+    ...     helper = utils.GroupedGemmTileSchedulerHelper(2, params, (128, 64, 32), state)
+    ...     helper.delinearize_z((0, 0, 3), sizes)
+    ...     print(helper.search_state.tile_count_prev_group, helper.search_state.tile_count_searched)
+    >>> cute.simulate(kernel)[1, 1](sizes)
+    1 5
+    """
 
     start_group_idx: Int32
     tile_count_prev_group: Int32
@@ -51,7 +66,12 @@ class GroupedGemmGroupSearchState:
 
 @traced
 def create_initial_search_state() -> GroupedGemmGroupSearchState:
-    """Make the state of a search that begins at the first group."""
+    """Make the state of a search that begins at the first group.
+
+    >>> state = utils.create_initial_search_state()
+    >>> state.start_group_idx, state.tile_count_searched
+    (0, 0)
+    """
     return GroupedGemmGroupSearchState(0, 0, 0)
 
 
@@ -65,6 +85,16 @@ class GroupedGemmTileSchedulerHelper:
 
     problem_shape_mnkl: in its methods an array or tensor (groups, 4) of 32-bit integers: M, N, K and L = 1 of each
     group.
+
+    >>> sizes = cute.runtime.from_dlpack(np.array([[128, 64, 32, 1], [256, 128, 64, 1]], np.int32))
+    >>> params = utils.PersistentTileSchedulerParams((1, 1, 5), (1, 1, 1))
+    >>> def kernel(sizes):
+    ...     state = utils.create_initial_search_state()
+    ...     helper = utils.GroupedGemmTileSchedulerHelper(2, params, (128, 64, 32), state)
+    ...     found = helper.delinearize_z((0, 0, 3), sizes)
+    ...     print(found.group_idx, found.cta_tile_idx_m, found.cta_tile_idx_n, found.cta_tile_count_k)
+    >>> cute.simulate(kernel)[1, 1](sizes)
+    1 0 1 2
     """
 
     group_count: int
@@ -145,7 +175,26 @@ def total_clusters(
 @static
 class GroupedWorkTileInfo:
     """A piece of work of many problems: `tile_idx` (m, n, l) of the schedule, whether it is one (`is_valid_tile`), and
-    where it lies in its group, `group_search_result`, a GroupSearchResult."""
+    where it lies in its group, `group_search_result`, a GroupSearchResult.
+
+    >>> sizes = cute.runtime.from_dlpack(np.array([[128, 64, 32, 1], [256, 128, 64, 1]], np.int32))
+    >>> params = utils.PersistentTileSchedulerParams((1, 1, 5), (1, 1, 1))
+    >>> def kernel(sizes):
+    ...     create, state = utils.StaticPersistentGroupTileScheduler.create, utils.create_initial_search_state()
+    ...     scheduler = create(params, arch.block_idx(), arch.grid_dim(), (128, 64, 32), state, 2, sizes)
+    ...     work = scheduler.initial_work_tile_info()
+    ...     while work.is_valid_tile:
+    ...         found = work.group_search_result
+    ...         print(found.group_idx, found.cta_tile_idx_m, found.cta_tile_idx_n)
+    ...         scheduler.advance_to_next_work()
+    ...         work = scheduler.get_current_work()
+    >>> cute.simulate(kernel)[1, 1](sizes)
+    0 0 0
+    1 0 0
+    1 1 0
+    1 0 1
+    1 1 1
+    """
 
     tile_idx: Any
     is_valid_tile: Any
@@ -155,7 +204,26 @@ class GroupedWorkTileInfo:
 @struct
 class StaticPersistentGroupTileScheduler(StaticPersistentTileScheduler):
     """A static schedule over the tiles of many problems, that knows the group of each. `create` makes one for each warp
-    that follows it."""
+    that follows it.
+
+    >>> sizes = cute.runtime.from_dlpack(np.array([[128, 64, 32, 1], [256, 128, 64, 1]], np.int32))
+    >>> params = utils.PersistentTileSchedulerParams((1, 1, 5), (1, 1, 1))
+    >>> def kernel(sizes):
+    ...     create, state = utils.StaticPersistentGroupTileScheduler.create, utils.create_initial_search_state()
+    ...     scheduler = create(params, arch.block_idx(), arch.grid_dim(), (128, 64, 32), state, 2, sizes)
+    ...     work = scheduler.initial_work_tile_info()
+    ...     while work.is_valid_tile:
+    ...         found = work.group_search_result
+    ...         print(found.group_idx, found.cta_tile_idx_m, found.cta_tile_idx_n)
+    ...         scheduler.advance_to_next_work()
+    ...         work = scheduler.get_current_work()
+    >>> cute.simulate(kernel)[1, 1](sizes)
+    0 0 0
+    1 0 0
+    1 1 0
+    1 0 1
+    1 1 1
+    """
 
     helper: GroupedGemmTileSchedulerHelper
     problem_shape_mnkl: Tensor

@@ -17,7 +17,12 @@ class HardwareInfo:
     """Facts about one GPU, asked of the CUDA driver. device_id: its ordinal.
 
     While a kernel or host function is compiled for a named target or simulated, they are of that target: of the first
-    GPU among `cute.target(arch).products`, whichever GPU is here. target: that target, else None. device: None then."""
+    GPU among `cute.target(arch).products`, whichever GPU is here. target: that target, else None. device: None then.
+
+    >>> with cute.simulation(arch="sm_90a", sms=132):
+    ...     print(utils.HardwareInfo().get_device_multiprocessor_count())
+    132
+    """
 
     def __init__(self, device_id: int = 0) -> None:
         self.target, self.device = asked(), cast(Any, None)

@@ -31,6 +31,12 @@ def print_latex(x: Int, *, color: str | Sequence[str] = "gray", file: TextIO | N
     `PALETTES`, or hexadecimal RGB colours. file: a text file, by default standard output.
 
         cute.utils.print_latex(cute.make_layout((8, 8), stride=(1, 8)))   # > layout.tex
+
+    >>> import io
+    >>> text = io.StringIO()
+    >>> utils.print_latex(cute.make_layout((2, 2), stride=(1, 2)), file=text)
+    >>> "(2,2):(1,2)" in text.getvalue()
+    True
     """
     palette = _palette(color)
     _print(grids_of(x, "print_latex"), palette, file)
@@ -43,6 +49,12 @@ def print_latex_tv(
 
     layout_tv: a static layout from (thread, value) to elements of the tile, counted column-major. tile_mn: the tile's
     shape (M, N). color, file: as for `print_latex`; the colour is the thread's.
+
+    >>> import io
+    >>> text = io.StringIO()
+    >>> utils.print_latex_tv(cute.make_layout(((2, 2), 2), stride=((1, 4), 2)), (2, 4), file=text)
+    >>> "tikzpicture" in text.getvalue()
+    True
     """
     tile = tile_mn.shape if isinstance(tile_mn, Layout) else tile_mn
     shape = tuple(layout.product_each(layout.wrap(tile)))

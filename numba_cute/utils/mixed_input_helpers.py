@@ -108,7 +108,16 @@ def compute_smem_layout(
 
     tiled_mma: of b_dtype's elements. mma_tiler_mnk: the tile of all its CTAs. a_dtype, b_dtype: the elements of A as
     loaded, and of B and the transformed A. load2trans_stage_count: stages of A and B; trans2mma_stage_count: of the
-    transformed A. Raises CuteError as `sm100.make_smem_layout_a` does."""
+    transformed A. Raises CuteError as `sm100.make_smem_layout_a` does.
+
+    >>> K, one = nvgpu.OperandMajorMode.K, nvgpu.tcgen05.CtaGroup.ONE
+    >>> tiled = utils.sm100.make_trivial_tiled_mma(cute.BFloat16, K, K, cute.Float32, one, (128, 64))
+    >>> for layout in utils.compute_smem_layout(tiled, (128, 64, 64), cute.Int8, cute.BFloat16, 3, 2):
+    ...     print(layout)
+    S<2,4,3> o 0 o ((128,16),1,4,3):((64,1),0,16,8192)
+    S<3,4,3> o 0 o ((128,16),1,4,2):((64,1),0,16,8192)
+    S<3,4,3> o 0 o ((64,16),1,4,3):((64,1),0,16,4096)
+    """
     a = make_smem_layout_a(tiled_mma, mma_tiler_mnk, a_dtype, load2trans_stage_count)
     transformed = make_smem_layout_a(tiled_mma, mma_tiler_mnk, b_dtype, trans2mma_stage_count)
     return a, transformed, make_smem_layout_b(tiled_mma, mma_tiler_mnk, b_dtype, load2trans_stage_count)
@@ -161,7 +170,15 @@ def get_smem_layout_scale(
 
     mma_tiler_mnk: the tile of all CTAs; use_2cta_instrs: of a pair each holds its half of M, and the mode of halves has
     stride 0. scale_granularity_m: 1. scale_granularity_k: a multiple or a divisor of the tile's K. scale_major_mode:
-    MN. a_scale_dtype: the scales. num_scale_load2trans_stage: a static count. Raises CuteError for others."""
+    MN. a_scale_dtype: the scales. num_scale_load2trans_stage: a static count. Raises CuteError for others.
+
+    >>> MN = nvgpu.OperandMajorMode.MN
+    >>> tile, stage, stages = utils.get_smem_layout_scale((128, 64, 64), False, 1, 64, MN, cute.BFloat16, 3)
+    >>> tile
+    (128, 64)
+    >>> stages
+    S<0,4,3> o 0 o ((128,1),(64,1),3):((1,0),(0,128),128)
+    """
     what = "get_smem_layout_scale"
     m, _, k = layout.product_each(mma_tiler_mnk)
     ctas = 2 if use_2cta_instrs else 1
@@ -192,7 +209,28 @@ def scale_tma_partition(
 
     tCsS: shared memory as the leading CTA takes A apart, (MMA, MMA_M, MMA_K, stages). tCgS: the tensor of
     coordinates likewise, (MMA, MMA_M, MMA_K, tiles…). tma_atom_s: the atom. block_in_cluster_coord_vmnk: this CTA.
-    scale_cta_layout: the CTAs along N, which share them."""
+    scale_cta_layout: the CTAs along N, which share them.
+
+    >>> from numba_cute.utils import mixed_input_helpers as mixed
+    >>> one, MN, K = nvgpu.tcgen05.CtaGroup.ONE, nvgpu.OperandMajorMode.MN, nvgpu.OperandMajorMode.K
+    >>> mma = utils.sm100.make_trivial_tiled_mma(cute.BFloat16, K, K, cute.Float32, one, (128, 64))
+    >>> tile, stage, stages = mixed.get_smem_layout_scale((128, 64, 64), False, 1, 64, MN, cute.BFloat16, 2)
+    >>> held = cute.runtime.from_dlpack(np.zeros(512, np.float16), assumed_align=16)
+    >>> place = cute.recast_ptr(held.iterator, dtype=cute.BFloat16)
+    >>> scales = cute.make_tensor(place, mixed.get_gmem_layout_scale((256, 128, 1), 1, 64, MN))
+    >>> op = nvgpu.cpasync.CopyBulkTensorTileG2SOp()
+    >>> atom, coords = nvgpu.cpasync.make_tiled_tma_atom(op, scales, stage, tile)
+    >>> def kernel(atom, coords):
+    ...     s = utils.SmemAllocator().allocate_tensor(cute.BFloat16, stages.outer, 1024, stages.inner)
+    ...     leader = mma.get_slice(0)
+    ...     tiles = leader.partition_A(cute.local_tile(coords, tile, (None, None, None)))
+    ...     to, source = mixed.scale_tma_partition(
+    ...         leader.partition_A(s), tiles, atom, (0, 0, 0, 0), cute.make_layout(1)
+    ...     )
+    ...     print(source.shape[1:], to.shape[1:])  # tiles along M, K, L; stages
+    >>> cute.simulate(kernel, arch="sm_100a")[1, 1](atom, coords)
+    (2, 2, 1) (2,)
+    """
     to, source = cpasync.tma_partition(
         tma_atom_s, block_in_cluster_coord_vmnk[2], scale_cta_layout, group_modes(tCsS, 0, 3), group_modes(tCgS, 0, 3)
     )
@@ -211,7 +249,30 @@ def scale_partition(
 
     src_copy_a: the copy of A from shared memory, as `transform_partition` makes it. tCsS: shared memory (MMA, MMA_M,
     MMA_K, stages). transform_local_tidx: the thread's number in its warpgroup. mma_dtype: the scales' type. Copy
-    `filter_zeros` of a stage to the registers by `cute.autovec_copy`."""
+    `filter_zeros` of a stage to the registers by `cute.autovec_copy`.
+
+    >>> from numba_cute.utils import mixed_input_helpers as mixed
+    >>> one, SMEM = nvgpu.tcgen05.CtaGroup.ONE, nvgpu.tcgen05.OperandSource.SMEM
+    >>> MN, K = nvgpu.OperandMajorMode.MN, nvgpu.OperandMajorMode.K
+    >>> mma = utils.sm100.make_trivial_tiled_mma(cute.BFloat16, K, K, cute.Float32, one, (128, 64))
+    >>> lay_a, lay_t, _ = mixed.compute_smem_layout(mma, (128, 64, 64), cute.Int8, cute.BFloat16, 2, 2)
+    >>> _, _, lay_s = mixed.get_smem_layout_scale((128, 64, 64), False, 1, 64, MN, cute.BFloat16, 2)
+    >>> load = cute.make_copy_atom(nvgpu.CopyUniversalOp(), cute.Int8)
+    >>> shape = mma.partition_shape_A((128, 64))
+    >>> store = mixed.get_copy_atom_a_transform(cute.BFloat16, False, SMEM, shape, cute.Int8)
+    >>> def kernel():
+    ...     smem, tidx = utils.SmemAllocator(), arch.thread_idx()[0]
+    ...     a = smem.allocate_tensor(cute.Int8, lay_a.outer, 1024, lay_a.inner)
+    ...     t = smem.allocate_tensor(cute.BFloat16, lay_t.outer, 1024, lay_t.inner)
+    ...     s = smem.allocate_tensor(cute.BFloat16, lay_s.outer, 1024, lay_s.inner)
+    ...     mode = mixed.TransformMode.ConvertScale
+    ...     copy, _, _, _ = mixed.transform_partition(SMEM, mode, load, store, a, t, tidx)
+    ...     _, _, once, each = mixed.scale_partition(copy, mma.get_slice(0).partition_A(s), tidx, cute.BFloat16)
+    ...     if tidx == 0:
+    ...         print(cute.size(once.shape), cute.size(each.shape))
+    >>> cute.simulate(kernel, arch="sm_100a")[1, 128]()
+    8 64
+    """
     mine = src_copy_a.get_slice(transform_local_tidx)
     part = mine.partition_S(tCsS)
     one = part[(*(None,) * (layout.rank(part.layout) - 1), 0)]
@@ -236,7 +297,14 @@ def get_copy_atom_a_transform(
 
     mma_dtype: the transformed elements, of 16 bits. use_2cta_instrs: whether pairs multiply. transform_a_source: where
     they are stored. a_smem_shape: `tiled_mma.partition_shape_A` of the tile. a_dtype: the elements as loaded. Raises
-    CuteError for rows that are not 128, or 64 of a pair, in tensor memory. PTX tcgen05.st, sm_100f."""
+    CuteError for rows that are not 128, or 64 of a pair, in tensor memory. PTX tcgen05.st, sm_100f.
+
+    >>> K, one, TMEM = nvgpu.OperandMajorMode.K, nvgpu.tcgen05.CtaGroup.ONE, nvgpu.tcgen05.OperandSource.TMEM
+    >>> tiled = utils.sm100.make_trivial_tiled_mma(cute.BFloat16, K, K, cute.Float32, one, (128, 64), TMEM)
+    >>> shape = tiled.partition_shape_A((128, 64))
+    >>> utils.get_copy_atom_a_transform(cute.BFloat16, False, TMEM, shape, cute.Int8).op
+    St32x32bOp(repeat=<Repetition.x8: 8>, unpack=<Unpack.NONE: 1>)
+    """
     what = "get_copy_atom_a_transform"
     if transform_a_source is OperandSource.SMEM:
         bits = min(128, 16 * 16) if a_dtype.width >= 8 else 128
@@ -277,7 +345,27 @@ def transform_partition(
     loads what it stores, as wide as that allows. copy_atom_a_transform: as `get_copy_atom_a_transform` makes it.
     sA_input: A in shared memory, ((M, K), rest M, rest K, stages). A_transform: the same in tensor memory
     (`make_fragment_A`) or shared memory. transform_local_tidx: the thread's number in the warpgroup that transforms.
-    Raises CuteError for other memories."""
+    Raises CuteError for other memories.
+
+    >>> from numba_cute.utils import mixed_input_helpers as mixed
+    >>> K, one, SMEM = nvgpu.OperandMajorMode.K, nvgpu.tcgen05.CtaGroup.ONE, nvgpu.tcgen05.OperandSource.SMEM
+    >>> mma = utils.sm100.make_trivial_tiled_mma(cute.BFloat16, K, K, cute.Float32, one, (128, 64))
+    >>> lay_a, lay_t, _ = mixed.compute_smem_layout(mma, (128, 64, 64), cute.Int8, cute.BFloat16, 3, 2)
+    >>> load = cute.make_copy_atom(nvgpu.CopyUniversalOp(), cute.Int8)
+    >>> store = mixed.get_copy_atom_a_transform(
+    ...     cute.BFloat16, False, SMEM, mma.partition_shape_A((128, 64)), cute.Int8
+    ... )
+    >>> def kernel():
+    ...     smem = utils.SmemAllocator()
+    ...     a = smem.allocate_tensor(cute.Int8, lay_a.outer, 1024, lay_a.inner)
+    ...     t = smem.allocate_tensor(cute.BFloat16, lay_t.outer, 1024, lay_t.inner)
+    ...     mode = mixed.TransformMode.ConvertOnly
+    ...     _, _, mine, to = mixed.transform_partition(SMEM, mode, load, store, a, t, arch.thread_idx()[0])
+    ...     if arch.thread_idx()[0] == 0:
+    ...         print(mine.shape, to.shape)
+    >>> cute.simulate(kernel, arch="sm_100a")[1, 128]()
+    ((8, 2), 1, 1, 4, 3) ((8, 2), 1, 1, 4, 2)
+    """
     what = "transform_partition"
     _need(isinstance(scale_mode, TransformMode), what, f"scale_mode {scale_mode!r} is not a TransformMode")
     if transform_a_source is OperandSource.TMEM:

@@ -232,6 +232,10 @@ def make_smem_layout_epi(
 
     epi_dtype: the elements. epi_layout: the order of D, a LayoutEnum; ROW_MAJOR is N-major. epi_tile: (M, N), numbers
     or layouts. epi_stage: a static count of stages. Raises CuteError where rows are not of whole 16 bytes.
+
+    >>> row = utils.LayoutEnum.ROW_MAJOR
+    >>> utils.blackwell_helpers.make_smem_layout_epi(cute.Float16, row, (128, 32), 2)
+    S<2,4,3> o 0 o ((8,16),(32,1),(1,2)):((32,256),(1,0),(0,4096))
     """
     what = "make_smem_layout_epi"
     kind = get_smem_layout_atom_epi(epi_layout, epi_dtype, epi_tile)
@@ -345,6 +349,11 @@ def get_tmem_load_op(
     the accumulators' type. epi_tile: the part (M, N) that leaves at once, numbers or layouts. use_2cta_instrs: whether
     pairs multiply. Raises CuteError for types that do not go together, or columns that no load divides. PTX tcgen05.ld,
     sm_100f.
+
+    >>> row = utils.LayoutEnum.ROW_MAJOR
+    >>> atom = utils.sm100.get_tmem_load_op((128, 64, 64), row, cute.Float16, cute.Float32, (128, 32), False)
+    >>> atom.op
+    Ld32x32bOp(repeat=<Repetition.x32: 32>, pack=<Pack.NONE: 1>)
     """
     what = "get_tmem_load_op"
     _is(what, "layout_d", layout_d, LayoutEnum)
@@ -378,6 +387,14 @@ def get_smem_store_op(
     layout_d, elem_ty_d: the order, a LayoutEnum, and type of D in shared memory. elem_ty_acc: the accumulators' type.
     tiled_tmem_load: the load, as `get_tmem_load_op` chooses it, tiled. `make_tiled_copy_D` of it tiles the store. PTX
     stmatrix, sm_90; of 8-bit elements sm_100f.
+
+    >>> row = utils.LayoutEnum.ROW_MAJOR
+    >>> load = utils.sm100.get_tmem_load_op((128, 64, 64), row, cute.Float16, cute.Float32, (128, 32), False)
+    >>> place = cute.make_ptr(cute.Float32, 0, cute.AddressSpace.tmem, assumed_align=16)
+    >>> acc = cute.make_tensor(place, cute.make_layout((128, 32), stride=(65536, 1)))
+    >>> tiled = nvgpu.tcgen05.make_tmem_copy(load, acc)
+    >>> utils.blackwell_helpers.get_smem_store_op(row, cute.Float16, cute.Float32, tiled).op
+    CopyUniversalOp()
     """
     what = "get_smem_store_op"
     _is(what, "layout_d", layout_d, LayoutEnum)
@@ -427,7 +444,12 @@ def cluster_shape_to_tma_atom_B(cluster_shape_mnk: Any, atom_thr_id: Any) -> Any
 @traced
 def cluster_shape_to_tma_atom_SFB(cluster_shape_mnk: Any, atom_thr_id: Any) -> Any:  # noqa: N802
     """Choose the TMA load of B's scale factors, which both blocks of a pair need whole: multicast if the cluster has
-    several blocks along M. cluster_shape_mnk, atom_thr_id: as for `cluster_shape_to_tma_atom_A`."""
+    several blocks along M. cluster_shape_mnk, atom_thr_id: as for `cluster_shape_to_tma_atom_A`.
+
+    >>> one = nvgpu.tcgen05.CtaGroup.ONE
+    >>> utils.sm100.cluster_shape_to_tma_atom_SFB((2, 1, 1), cute.make_layout(1))
+    CopyBulkTensorTileG2SMulticastOp(cta_group=<CtaGroup.ONE: 1>)
+    """
     m, _, blocks = _blocks("cluster_shape_to_tma_atom_SFB", cluster_shape_mnk, atom_thr_id)
     return _load(m > 1, blocks)
 

@@ -39,6 +39,11 @@ def make_blockscaled_trivial_tiled_mma(
     Float4E2M1FN. cta_group: a member of CtaGroup. mma_tiler_mn: (M, N) of one multiply, of all its CTAs. a_source: SMEM
     or TMEM. b_dtype: the type of B's elements where that is another; then neither is Float4E2M1FN alone. Raises
     CuteError for what the operation has not. PTX tcgen05.mma.block_scale, sm_100f.
+
+    >>> K, one = nvgpu.OperandMajorMode.K, nvgpu.tcgen05.CtaGroup.ONE
+    >>> make = utils.sm100.make_blockscaled_trivial_tiled_mma
+    >>> make(cute.Float4E2M1FN, K, K, cute.Float8E8M0FNU, 32, one, (128, 64)).shape_mnk
+    (128, 64, 64)
     """
     if isinstance(a_leading_mode, DType):  # a_dtype, b_dtype, a_leading_mode, …
         b_dtype, a_leading_mode, b_leading_mode, sf_dtype, sf_vec_size, cta_group, mma_tiler_mn, a_source = (

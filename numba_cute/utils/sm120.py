@@ -67,7 +67,12 @@ def _scales(operand: str, mma: TiledMma) -> Layout:
 def get_layoutSFA_TV(tiled_mma: TiledMma) -> Layout:  # noqa: N802 - CuTe's name
     """Give the layout from (thread, value) to the elements (M, K) of the tile whose scale factors of A each thread
     holds, for `make_tiled_copy`: elements that share a factor are values of one thread. tiled_mma: a tiled block-scaled
-    operation of a warp. Raises CuteError for others."""
+    operation of a warp. Raises CuteError for others.
+
+    >>> op = nvgpu.warp.MmaMXF4Op(cute.Float4E2M1FN, cute.Float32, cute.Float8E8M0FNU)
+    >>> utils.blackwell_helpers.get_layoutSFA_TV(cute.make_tiled_mma(op, (1, 1, 1)))
+    ((2,2,8),(64,(1,1))):((8,0,1),(16,(0,0)))
+    """
     mma = _tiled("get_layoutSFA_TV", tiled_mma)
     return mma.layout_tv("A", _scales("A", mma))
 
@@ -75,7 +80,12 @@ def get_layoutSFA_TV(tiled_mma: TiledMma) -> Layout:  # noqa: N802 - CuTe's name
 @traced
 def get_layoutSFB_TV(tiled_mma: TiledMma) -> Layout:  # noqa: N802
     """Give the layout from (thread, value) to the elements (N, K) of the tile whose scale factors of B each thread
-    holds. tiled_mma: as for `get_layoutSFA_TV`."""
+    holds. tiled_mma: as for `get_layoutSFA_TV`.
+
+    >>> op = nvgpu.warp.MmaMXF4Op(cute.Float4E2M1FN, cute.Float32, cute.Float8E8M0FNU)
+    >>> utils.blackwell_helpers.get_layoutSFB_TV(cute.make_tiled_mma(op, (1, 1, 1)))
+    ((4,8),(64,(1,1))):((0,1),(8,(0,0)))
+    """
     mma = _tiled("get_layoutSFB_TV", tiled_mma)
     return mma.layout_tv("B", _scales("B", mma))
 
@@ -98,14 +108,36 @@ def partition_fragment_SFA(sfa_tensor: Tensor, thr_mma: ThrMma, tidx: Any) -> Te
     share one; `cute.gemm` takes them beside the fragment of A, as (A, SFA).
 
     sfa_tensor: the factors (M, K) in shared memory, with stride 0 in K (`sm120_make_smem_layout_sfa`). thr_mma:
-    `tiled_mma.get_slice(tidx)`. tidx: the thread. Raises CuteError for what is no such operation."""
+    `tiled_mma.get_slice(tidx)`. tidx: the thread. Raises CuteError for what is no such operation.
+
+    >>> from numba_cute.utils import blackwell_helpers as helpers
+    >>> mma = cute.make_tiled_mma(nvgpu.warp.MmaMXF4Op(cute.Float4E2M1FN, cute.Float32, cute.Float8E8M0FNU))
+    >>> def kernel():
+    ...     rows = cute.make_layout((16, (32, 2)), stride=(2, (0, 1)))  # a factor for each 32 of K
+    ...     sfa = cute.make_tensor(arch.alloc_smem(cute.Float8E8M0FNU, 32), rows)
+    ...     r = helpers.partition_fragment_SFA(sfa, mma.get_slice(0), 0)
+    ...     print(r.shape, cute.size(cute.filter_zeros(r).shape))
+    >>> cute.simulate(kernel, arch="sm_120a")[1, 1]()
+    ((32, 2), 1, 1) 2
+    """
     return _fragment("A", "partition_fragment_SFA", sfa_tensor, thr_mma, tidx)
 
 
 @traced
 def partition_fragment_SFB(sfb_tensor: Tensor, thr_mma: ThrMma, tidx: Any) -> Tensor:  # noqa: N802
     """Make the registers for this thread's scale factors of B, (V, MMA_N, MMA_K…). sfb_tensor: the factors (N, K) in
-    shared memory. thr_mma, tidx: as for `partition_fragment_SFA`."""
+    shared memory. thr_mma, tidx: as for `partition_fragment_SFA`.
+
+    >>> from numba_cute.utils import blackwell_helpers as helpers
+    >>> mma = cute.make_tiled_mma(nvgpu.warp.MmaMXF4Op(cute.Float4E2M1FN, cute.Float32, cute.Float8E8M0FNU))
+    >>> def kernel():
+    ...     rows = cute.make_layout((8, (32, 2)), stride=(2, (0, 1)))  # a factor for each 32 of K
+    ...     sfb = cute.make_tensor(arch.alloc_smem(cute.Float8E8M0FNU, 16), rows)
+    ...     r = helpers.partition_fragment_SFB(sfb, mma.get_slice(0), 0)
+    ...     print(r.shape, cute.size(cute.filter_zeros(r).shape))
+    >>> cute.simulate(kernel, arch="sm_120a")[1, 1]()
+    ((32, 2), 1, 1) 2
+    """
     return _fragment("B", "partition_fragment_SFB", sfb_tensor, thr_mma, tidx)
 
 
@@ -115,7 +147,12 @@ def sm120_get_smem_store_op(layout_d: LayoutEnum, elem_ty_d: DType, elem_ty_acc:
     where D is M-major; else one element at a time.
 
     layout_d: the order of D, a LayoutEnum. elem_ty_d: the type that is stored. elem_ty_acc: the accumulators' type.
-    Raises CuteError for others. PTX stmatrix, sm_90."""
+    Raises CuteError for others. PTX stmatrix, sm_90.
+
+    >>> row = utils.LayoutEnum.ROW_MAJOR
+    >>> utils.blackwell_helpers.sm120_get_smem_store_op(row, cute.Float16, cute.Float32).op
+    StMatrix8x8x16bOp(transpose=False, num_matrices=2)
+    """
     what = "sm120_get_smem_store_op"
     for name, value, kind in (("layout_d", layout_d, LayoutEnum), ("elem_ty_d", elem_ty_d, DType),
                               ("elem_ty_acc", elem_ty_acc, DType)):  # fmt: skip

@@ -59,6 +59,9 @@ def get_smem_store_op(layout_d: LayoutEnum, elem_ty_d: DType, elem_ty_acc: DType
     N-major, else one element. (stmatrix came with sm_90.)
 
     layout_d: the order of D, a LayoutEnum. elem_ty_d: the type that is stored. elem_ty_acc: the accumulators' type.
+
+    >>> utils.sm80.get_smem_store_op(utils.LayoutEnum.ROW_MAJOR, cute.Float16, cute.Float32).num_bits
+    32
     """
     _order("get_smem_store_op", layout_d, elem_ty_d)
     pair = 2 if layout_d.is_n_major_c() else 1

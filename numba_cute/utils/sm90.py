@@ -156,6 +156,9 @@ def get_smem_store_op(layout_d: LayoutEnum, elem_ty_d: DType, elem_ty_acc: DType
 
     layout_d: the order of D, a LayoutEnum. elem_ty_d: the type that is stored. elem_ty_acc: the accumulators' type. PTX
     stmatrix, sm_90.
+
+    >>> utils.get_smem_store_op(utils.LayoutEnum.ROW_MAJOR, cute.Float16, cute.Float32).op
+    StMatrix8x8x16bOp(transpose=False, num_matrices=4)
     """
     _checked("get_smem_store_op", layout_d, elem_ty_d, "layout_d")
     _need(isinstance(elem_ty_acc, DType), "get_smem_store_op", f"elem_ty_acc {elem_ty_acc!r} is not an element type")

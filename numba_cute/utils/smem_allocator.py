@@ -25,7 +25,11 @@ __all__ = ["SmemAllocator", "SmemPartition"]
 
 class SmemPartition(StaticEnum):
     """The partition in which shared memory is allocated: USER, the dynamic shared memory of the launch, or RESERVED,
-    static shared memory, beside it."""
+    static shared memory, beside it.
+
+    >>> [part.name for part in utils.SmemPartition]
+    ['USER', 'RESERVED']
+    """
 
     USER = "user"
     RESERVED = "reserved"
@@ -40,6 +44,7 @@ class SmemAllocator:
     """An allocator of the block's dynamic shared memory, from its beginning on.
 
     Every thread makes its own and asks for the same allocations in the same order, so that all agree on the addresses.
+    Make one in a kernel and pass it on: a second one begins at the same byte, and gives out the same memory.
     offset: the bytes given out. Of all methods, byte_alignment: a static power of two, at most 1024; name: for the
     simulator's reports. Sizes are static; the launch is given the total.
 

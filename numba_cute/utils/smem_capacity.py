@@ -32,7 +32,13 @@ def get_smem_capacity_in_bytes(compute_capability: str | None = None) -> int:
 
 def get_kernel_smem_size(kernel: Any) -> int:
     """Return the shared memory that a compiled kernel takes, static and dynamic, in bytes. kernel: of
-    `cute.compile`."""
+    `cute.compile`.
+
+    >>> def kernel():
+    ...     arch.alloc_smem(cute.Float32, 256).store(1.0)
+    >>> utils.get_kernel_smem_size(cute.compile(kernel, (), arch="sm_90a"))
+    1024
+    """
     resources = getattr(kernel, "resources", None)
     if resources is None:
         raise CuteError(f"get_kernel_smem_size: {kernel!r} is not compiled; give cute.compile(kernel, args)")

@@ -39,6 +39,32 @@ class TensorMapManager:
     into global memory (GMEM) or shared memory (SMEM); `fence_tensormap_initialization`; then for each new tensor
     `update_tensormap` and `fence_tensormap_update`, and copies with `tma_desc_ptr=get_tensormap_ptr(…)`. Every method
     is for whole converged warps. PTX tensormap.replace, sm_90a, and sm_100f and later families.
+
+    >>> x, y = [cute.runtime.from_dlpack(np.full((2, 4), i, np.float32), assumed_align=16) for i in (1, 2)]
+    >>> box = cute.make_layout((2, 4), stride=(4, 1))
+    >>> atom, coords = nvgpu.cpasync.make_tiled_tma_atom(nvgpu.cpasync.CopyBulkTensorTileG2SOp(), x, box, (2, 4))
+    >>> raw = np.zeros(256, np.uint8)
+    >>> at = -raw.ctypes.data % 128
+    >>> manager = utils.TensorMapManager(utils.TensorMapUpdateMode.GMEM)
+    >>> def kernel(atom, coords, y, maps):
+    ...     bar, mine = arch.alloc_smem(cute.Int64, 1), manager.get_tensormap_ptr(maps.iterator)
+    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 8, alignment=128), box)
+    ...     manager.init_tensormap_from_atom(atom, mine, 0)
+    ...     manager.fence_tensormap_initialization()
+    ...     manager.update_tensormap((y,), (atom,), (mine,), 0, (None,))
+    ...     manager.fence_tensormap_update(mine)
+    ...     with arch.elect_one():
+    ...         arch.mbarrier_init(bar, 1)
+    ...         arch.mbarrier_init_fence()
+    ...         arch.mbarrier_arrive_and_expect_tx(bar, 32)
+    ...     arch.sync_warp()
+    ...     to, source = cute.group_modes(s, 0, 2), cute.group_modes(coords, 0, 2)
+    ...     cute.copy(atom, source, to, tma_bar_ptr=bar, tma_desc_ptr=mine)
+    ...     arch.mbarrier_wait(bar, 0)
+    ...     if arch.lane_idx() == 0:
+    ...         print(s[0, 0])
+    >>> cute.simulate(kernel)[1, 32](atom, coords, y, cute.runtime.from_dlpack(raw[at : at + 128], assumed_align=128))
+    2.0
     """
 
     tensormap_update_mode: TensorMapUpdateMode

@@ -22,6 +22,9 @@ class WorkTileInfo:
     and `is_valid_tile`, False where there is no such tile.
 
     In a cluster the tile may lie beyond the problem's last row or column of tiles: peers still need its copies.
+
+    >>> utils.WorkTileInfo((1, 0, 0), True).tile_idx
+    (1, 0, 0)
     """
 
     tile_idx: Any
@@ -139,7 +142,24 @@ def _least(a: Any, b: Any) -> Any:
 @struct
 class StaticPersistentTileScheduler:
     """A schedule that gives each cluster its tiles: the first by its place in the grid, then always as many further as
-    there are clusters. Each warp that follows it keeps its own; `create` makes one."""
+    there are clusters. Each warp that follows it keeps its own; `create` makes one.
+
+    >>> params = utils.PersistentTileSchedulerParams((3, 2, 1), (1, 1, 1))
+    >>> def kernel():
+    ...     scheduler = utils.StaticPersistentTileScheduler.create(params, arch.block_idx(), arch.grid_dim())
+    ...     work = scheduler.initial_work_tile_info()
+    ...     while work.is_valid_tile:
+    ...         print(work.tile_idx[0], work.tile_idx[1])
+    ...         scheduler.advance_to_next_work()
+    ...         work = scheduler.get_current_work()
+    >>> cute.simulate(kernel)[1, 1]()
+    0 0
+    1 0
+    2 0
+    0 1
+    1 1
+    2 1
+    """
 
     params: PersistentTileSchedulerParams
     num_persistent_clusters: Int32
@@ -191,6 +211,19 @@ class StaticPersistentRuntimeTileScheduler(StaticPersistentTileScheduler):
 
     inner_mode: the mode (0: M, 1: N) that the linear index runs through first, as wide as `params` says. tile_idx is
     then the coordinate of the cluster, and not of the CTA in it.
+
+    >>> params = utils.PersistentTileSchedulerParams((2, 2, 1), (1, 1, 1))
+    >>> def kernel():
+    ...     create = utils.StaticPersistentRuntimeTileScheduler.create
+    ...     scheduler = create(params, arch.block_idx(), arch.grid_dim(), 1)
+    ...     for _ in range(3):
+    ...         work = scheduler.get_current_work()
+    ...         print(work.tile_idx[0], work.tile_idx[1], work.is_valid_tile)
+    ...         scheduler.advance_to_next_work()
+    >>> cute.simulate(kernel)[1, 1]()
+    0 0 True
+    0 1 True
+    1 0 True
     """
 
     inner_mode: int = 1

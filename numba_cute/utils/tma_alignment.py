@@ -17,7 +17,13 @@ def check_gemm_tma_alignment(
 
     m, n, k: the product's extents. a_dtype, b_dtype, c_dtype: the elements of A (m, k), B (n, k) and C (m, n). a_major:
     "m" or "k", the contiguous mode; b_major: "n" or "k"; c_major: "m" or "n". output_tensor_name: C's name in errors.
-    On the host. Raises CuteError for another extent or mode."""
+    On the host. Raises CuteError for another extent or mode.
+
+    >>> utils.blackwell_helpers.check_gemm_tma_alignment(128, 64, 60, *[cute.Float16] * 3, "k", "k", "n")
+    Traceback (most recent call last):
+        ...
+    numba_cute.CuteError: check_gemm_tma_alignment: A has 60 elements of Float16 along k, its contiguous ...
+    """
     extents = {"m": m, "n": n, "k": k}
     for name, dtype, major, modes in (
         ("A", a_dtype, a_major, "mk"), ("B", b_dtype, b_major, "nk"), (output_tensor_name, c_dtype, c_major, "mn"),

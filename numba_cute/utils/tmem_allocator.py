@@ -86,6 +86,16 @@ class TmemBufferPool:
 
     Every thread makes its own and asks for the same parts in the same order. base_ptr: a Pointer to where it begins.
     total_cols: its 32-bit columns (static). current_offset: those given out.
+
+    >>> def kernel():
+    ...     tmem = utils.TmemAllocator(arch.alloc_smem(cute.Int32, 1), pipeline.NamedBarrier(1, 128))
+    ...     pool = tmem.reserve(64)
+    ...     pool.allocate(cute.make_layout((128, 16), stride=(65536, 1)), cute.Float32)
+    ...     if arch.thread_idx()[0] == 0:
+    ...         print(pool.remaining_cols)
+    ...     tmem.free(tmem.retrieve_ptr())
+    >>> cute.simulate(kernel, arch="sm_100a")[1, 128]()
+    48
     """
 
     base_ptr: Pointer
@@ -137,6 +147,18 @@ class TmemAllocator:
     num_allocated_columns: those that were allocated before. two_cta_tmem_dealloc_mbar_ptr: of a pair, a Pointer to an
     Int64 of shared memory at the same place in both, for an mbarrier by which one waits for the other before it frees;
     None: one of its own. arch: the target whose capacity is checked.
+
+    >>> def kernel():
+    ...     tmem = utils.TmemAllocator(arch.alloc_smem(cute.Int32, 1), pipeline.NamedBarrier(1, 128))
+    ...     tmem.allocate(64)
+    ...     tmem.wait_for_alloc()
+    ...     place = tmem.retrieve_ptr(cute.Float32)
+    ...     if arch.thread_idx()[0] == 0:
+    ...         print(place)
+    ...     arch.sync_threads()
+    ...     tmem.free(place)
+    >>> cute.simulate(kernel, arch="sm_100a")[1, 128]()
+    ptr<Float32, tmem, align 16>
     """
 
     alloc_result_dst_smem_ptr: Any

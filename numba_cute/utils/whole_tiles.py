@@ -41,6 +41,24 @@ def block_copy(
     mcast_mask, cache_policy: as for `cute.copy`. tma_multicast: instead of mcast_mask, cta_coord and cta_layout, which
     CTAs share the tile: {"cluster_shape": (m, n), "multicast_dim": "M"} are those of one row of the cluster, which
     have their coordinate M in common, and "N" those of one column. PTX cp.async.bulk.tensor, sm_90.
+
+    >>> x = cute.runtime.from_dlpack(np.arange(64, dtype=np.float32).reshape(8, 8), assumed_align=16)
+    >>> box = cute.make_layout((2, 4), stride=(4, 1))
+    >>> atom, coords = nvgpu.cpasync.make_tiled_tma_atom(nvgpu.cpasync.CopyBulkTensorTileG2SOp(), x, box, (2, 4))
+    >>> def kernel(atom, coords):
+    ...     bar = arch.alloc_smem(cute.Int64, 1)
+    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 8, alignment=128), box)
+    ...     with arch.elect_one():
+    ...         arch.mbarrier_init(bar, 1)
+    ...         arch.mbarrier_init_fence()
+    ...         arch.mbarrier_arrive_and_expect_tx(bar, 32)
+    ...     arch.sync_warp()
+    ...     utils.block_copy(atom, cute.local_tile(coords, (2, 4), (1, 1)), s, tma_bar_ptr=bar)
+    ...     arch.mbarrier_wait(bar, 0)
+    ...     if arch.lane_idx() == 0:
+    ...         print(s[0, 0])
+    >>> cute.simulate(kernel)[1, 32](atom, coords)
+    20.0
     """
     if not isinstance(atom, CopyAtom) or not isinstance(atom.op, TmaCopyOp):
         raise CuteError(f"block_copy: atom {atom!r} is not a TMA atom, as make_tiled_tma_atom makes it")

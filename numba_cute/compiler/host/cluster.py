@@ -19,6 +19,14 @@ def cluster_shape(*shape: int) -> Callable[[Any], Any]:
     plain launch then forms such clusters; the grid must be a multiple of the shape. A kernel that has a shape stays
     as it is, and a second one is made of the same function: ``alone = cute.cluster_shape(1)(gemm)``. PTX
     `.reqnctapercluster`, sm_90.
+
+    >>> @cute.cluster_shape(2, 1)
+    ... @cuda.jit
+    ... def kernel():
+    ...     print(arch.block_idx_in_cluster())
+    >>> cute.simulate(kernel)[2, 1]()
+    0
+    1
     """
     dims = checked_cluster(shape)
 

@@ -235,6 +235,14 @@ def kernel(function: Any = None, **options: Any) -> Any:
     (numbers, texts, tuples and lists, enumerations, element types, layouts, atoms, tensors, storage classes; what is
     static in them compiles anew), and calls the methods. What it sets by `self.f = …` in its own body is its own: the
     next launch, and the host, see what the field was.
+
+    >>> @cute.kernel
+    ... def kernel(x):
+    ...     x[arch.thread_idx()[0]] = 7
+    >>> x = np.zeros(2, np.int32)
+    >>> cute.simulate(kernel)[1, 2](x)
+    >>> x
+    array([7, 7], dtype=int32)
     """
     if function is None:
         return functools.partial(kernel, **options)
@@ -249,6 +257,12 @@ def dsl_user_op(function: UserFunction) -> Callable[..., Any]:
     function: the Python. It has no branch or loop over what is known only at run time (CuteError there), but for `with
     cute.arch.elect_one():`, also in a function that it calls and that stands before it: then it is as a function
     without a decorator. In a file that imports `cutlass` (the hook answers) it always is, where it has such a branch.
+
+    >>> @cute.dsl_user_op
+    ... def doubled(x):
+    ...     return x + x
+    >>> cute.simulate(lambda: print(doubled(cute.Float32(1.5))))[1, 1]()
+    3.0
     """
     made: Callable[..., Any] = _function("dsl_user_op", function)
     return made if reaches_with(made) else users_operation(seam.traced(made))
@@ -269,6 +283,18 @@ def jit(function: UserFunction = None, **options: Any) -> Any:
     with an element type becomes one. options: those of `cuda.jit(device=True)`.
     `cute.simulate(f)(*args)` runs a host function with the kernels that it launches in the simulator, and
     `cute.compile(f, *args)` compiles these.
+
+    >>> @cute.kernel
+    ... def filled(x, value):
+    ...     x[arch.thread_idx()[0]] = value
+    >>> @cute.jit
+    ... def fill(x, value: cute.Constexpr):
+    ...     filled(x, value).launch(grid=(1, 1, 1), block=(cute.size(x), 1, 1))
+    >>> x = np.zeros(3, np.int32)
+    >>> with cute.simulation():
+    ...     fill(cute.runtime.from_dlpack(x), 7)
+    >>> x
+    array([7, 7, 7], dtype=int32)
     """
     if function is None:
         return functools.partial(jit, **options)

@@ -398,6 +398,16 @@ def launch(kernel: Any, *, grid: Any, block: Any, cluster: Any = None, smem: int
     CuteError, here or by the call: a cluster that is none or is not the kernel's, a grid that is no multiple of it,
     more shared memory than the device has, options that are none, or a graph with any of them. LaunchWarning: less
     shared memory than the kernel's allocations take, which it then gets.
+
+    >>> @cute.kernel
+    ... def kernel():
+    ...     cute.printf("{}", arch.block_idx_in_cluster())
+    >>> with cute.simulation():
+    ...     cute.launch(kernel, grid=4, block=1, cluster=2)()
+    0
+    1
+    0
+    1
     """
     more = (
         pdl, cooperative, fallback_cluster, preferred_smem_carveout, launch_completion_event,

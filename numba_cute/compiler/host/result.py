@@ -20,11 +20,19 @@ LIKELY_WRONG = "likely wrong: "
 
 
 class PerformanceWarning(UserWarning):
-    """The assembler compiled the kernel, and says that it will be slow."""
+    """The assembler compiled the kernel, and says that it will be slow.
+
+    >>> issubclass(cute.PerformanceWarning, UserWarning)
+    True
+    """
 
 
 class MistakeWarning(UserWarning):
-    """A kernel compiles, and what it does with a pipeline is likely not what is meant: it may hang, or be wrong."""
+    """A kernel compiles, and what it does with a pipeline is likely not what is meant: it may hang, or be wrong.
+
+    >>> issubclass(cute.MistakeWarning, UserWarning)
+    True
+    """
 
 
 @dataclass(frozen=True)
@@ -32,7 +40,14 @@ class Compiled:
     """A compiled kernel, which is launched as the kernel is. name: its symbol. arch: the target. ptx, cubin: the code.
     resources: what it uses. notes: what costs speed, what is likely a mistake, and what else the assembler remarked.
     kernel: what `cuda.jit` or `cute.kernel` made; None of one that was compiled by something else than
-    `cute.compile`."""
+    `cute.compile`.
+
+    >>> def kernel(x):
+    ...     x[0] = 1
+    >>> made = cute.compile(cuda.jit(kernel), (np.zeros(1),), arch="sm_90a")
+    >>> made.arch, made.resources.shared, len(made.cubin) > 0
+    ('sm_90a', 0, True)
+    """
 
     name: str
     arch: str

@@ -107,6 +107,11 @@ def inspect_ptx(kernel: Any, signature: Any, arch: str = "sm_90a") -> Inspection
 
         print(cute.inspect_ptx(kernel, (a, b)))
         [o.ptx for o in cute.inspect_ptx(kernel, (a, b)) if o.name == "cute.gemm"]
+
+    >>> def kernel(x):
+    ...     arch.sync_threads()
+    >>> [op.name for op in cute.inspect_ptx(kernel, (np.zeros(1, np.int32),)) if op.name]
+    ['cute.arch.sync_threads']
     """
     function, argtypes, options = taken(kernel, signature, arch, "inspect_ptx")
     recorder = Recorder(function)
@@ -170,6 +175,13 @@ def inspect_layouts(kernel: UserFunction, signature: Any, arch: str = "sm_90a") 
 
         for v in cute.inspect_layouts(kernel, (a, b)):
             print(v.name, v.type, v.registers)   # sA !cute.layout<"(64,128):(1,64)"> 0
+
+    >>> def kernel(x):
+    ...     tile = cute.make_layout((4, 8), stride=(8, 1))
+    ...     x[0] = tile((1, 2))
+    >>> for found in cute.inspect_layouts(kernel, (np.zeros(1, np.int32),)):
+    ...     print(found.name, found.type)
+    tile !cute.layout<"(4,8):(8,1)">
     """
     annotation = frontend(kernel, signature, arch).type_annotation
     found = set()

@@ -21,7 +21,11 @@ _FEWEST = 24
 
 
 class LaunchWarning(UserWarning):
-    """A launch is given other than what was asked, so that it is right."""
+    """A launch is given other than what was asked, so that it is right.
+
+    >>> issubclass(cute.LaunchWarning, UserWarning)
+    True
+    """
 
 
 def enough_smem(given: int, need: int) -> int:

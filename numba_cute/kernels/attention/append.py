@@ -205,6 +205,15 @@ def attention_with_cache(
     aux, mask, mask_aux, sink, return_lse, out, num_splits and scales, as of `flash_attention`, whose result this is.
 
     There are no gradients. CuteError: tensors of other types and shapes, and options that there are not.
+
+    >>> import torch
+    >>> q, new = torch.ones(1, 1, 1, 64, dtype=torch.float16), torch.ones(1, 1, 1, 64, dtype=torch.float16)
+    >>> k_cache, v_cache = [torch.zeros(1, 16, 1, 64, dtype=torch.float16) for _ in range(2)]
+    >>> with cute.simulation():
+    ...     used = torch.tensor([3], dtype=torch.int32)
+    ...     out = cute.kernels.attention_with_cache(q, k_cache, v_cache, new, new, used)
+    >>> v_cache[0, :5, 0, 0]
+    tensor([0., 0., 0., 1., 0.], dtype=torch.float16)
     """
     others = [name for name in options if name not in OPTIONS]
     if others:

@@ -112,6 +112,14 @@ def block_mask(
 
     Gives a `BlockMask`: as long as nothing that the function reads changes, it serves as many calls as you like.
     CuteError: what is not so.
+
+    >>> import torch
+    >>> def causal(batch, head, query, key):
+    ...     return key <= query
+    >>> with cute.simulation():
+    ...     blocks = cute.kernels.block_mask(causal, None, None, 256, 256, device="cpu")
+    >>> blocks.counts  # of each row of blocks
+    tensor([[[1, 2]]], dtype=torch.int32)
     """
     torch, block = entry.pytorch(), check_block(block)
     for name, n in (("batch", batch or 1), ("heads", heads or 1), ("queries", queries), ("keys", keys)):
@@ -143,6 +151,13 @@ def block_mask_from(
     whole: those of them of which all is seen, so that the function is not asked; without a function all are. block:
     queries and keys of a block; mask, aux: the function that is asked of the others: both as of `block_mask`.
     CuteError: what is not so.
+
+    >>> import torch
+    >>> visited = torch.tensor([[True, False], [True, True]])[None, None]
+    >>> with cute.simulation():
+    ...     blocks = cute.kernels.block_mask_from(visited)
+    >>> blocks.counts  # of each row of blocks
+    tensor([[[1, 2]]], dtype=torch.int32)
     """
     entry.check(WHAT, "visited", visited, dtypes=("bool",), rank=4)
     entry.check_place(WHAT, "visited", visited)

@@ -369,6 +369,13 @@ def flash_attention(
     torch.use_deterministic_algorithms says it.
 
     Raises CuteError for tensors of other types and shapes, and for options that exclude each other.
+
+    >>> import torch
+    >>> q, k, v = [torch.ones(1, 16, 2, 64, dtype=torch.float16) for _ in range(3)]
+    >>> with cute.simulation():
+    ...     out = cute.kernels.flash_attention(q, k, v, causal=True)
+    >>> out.shape, torch.equal(out, v)
+    (torch.Size([1, 16, 2, 64]), True)
     """
     torch, lengths = entry.pytorch(), Lengths(cu_seqlens_q, cu_seqlens_k, seqused_k, page_table)
     scales = q_descale, k_descale, v_descale

@@ -417,6 +417,14 @@ def attention_backward(
     last bit may differ from call to call, unless it is to be deterministic, which computes two products more; all else,
     and all where tensor cores are a warp's, is the same each time. On Blackwell dq is added up so with all options; d
     is 64 or 128, and deterministic is refused. Raises CuteError for tensors of other types and shapes.
+
+    >>> import torch
+    >>> q, k, v = [torch.ones(1, 16, 1, 64, dtype=torch.float16) for _ in range(3)]
+    >>> with cute.simulation(arch="sm_120a"):
+    ...     out, lse = cute.kernels.flash_attention(q, k, v, return_lse=True)
+    ...     dq, dk, dv = cute.kernels.attention_backward(torch.ones_like(out), q, k, v, out, lse)
+    >>> dv[0, 0, 0, 0]
+    tensor(1., dtype=torch.float16)
     """
     mask, mask_aux, listed, *block = of_blocks(WHAT, blocks, mask, mask_aux)
     how, tensors = how_of(

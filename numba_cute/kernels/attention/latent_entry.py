@@ -108,6 +108,14 @@ def latent_attention(
 
     Several queries of a sequence, new ones of a step, want causal=True. There are no gradients: train with
     `flash_attention`, on heads of 192 and 128. CuteError: tensors of other types and shapes.
+
+    >>> import torch
+    >>> q = torch.zeros(1, 1, 64, 128 + 64, dtype=torch.float16)
+    >>> cache = torch.ones(1, 64, 128 + 64, dtype=torch.float16)
+    >>> with cute.simulation():
+    ...     out = cute.kernels.latent_attention(q, cache, scale=192**-0.5, head_dim_v=128)
+    >>> out.shape, out[0, 0, 0, 0]
+    (torch.Size([1, 1, 64, 128]), tensor(1., dtype=torch.float16))
     """
     for name, x in (("scale", scale), ("head_dim_v", head_dim_v), ("num_splits", num_splits)):
         if type(x) is not int and (name != "scale" or type(x) is not float):

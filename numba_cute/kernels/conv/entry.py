@@ -25,7 +25,15 @@ def conv1d(
 
     x: (N, C, W), weight: (outputs, C, taps); as they lie where channels are contiguous, `x.mT.contiguous().mT`. bias,
     stride, padding, dilation, epilogue, out, out_dtype, cut: as of `conv2d`. Gives (N, outputs, W'), whose channels
-    are contiguous. CuteError for what it does not take."""
+    are contiguous. CuteError for what it does not take.
+
+    >>> import torch
+    >>> x, weight = torch.ones(1, 8, 6, dtype=torch.float16), torch.ones(8, 8, 3, dtype=torch.float16)
+    >>> with cute.simulation():
+    ...     y = cute.kernels.conv1d(x, weight)
+    >>> y.shape, y[0, 0]
+    (torch.Size([1, 8, 4]), tensor([24., 24., 24., 24.], dtype=torch.float16))
+    """
     return called("conv1d", x, weight, bias, (stride, padding, dilation), epilogue, out, out_dtype, cut)
 
 
@@ -47,6 +55,13 @@ def conv2d(
 
     Gives (N, outputs, H', W') in torch.channels_last. Autograd knows it, of bfloat16 and float16, without out, as of
     `matmul`: images, filters, the bias, and what the epilogue reads. CuteError for what it does not take.
+
+    >>> import torch
+    >>> x, weight = torch.ones(1, 8, 4, 4, dtype=torch.float16), torch.ones(8, 8, 3, 3, dtype=torch.float16)
+    >>> with cute.simulation():
+    ...     y = cute.kernels.conv2d(x, weight, padding=1)
+    >>> y.shape, y[0, 0, 0]
+    (torch.Size([1, 8, 4, 4]), tensor([32., 48., 48., 32.], dtype=torch.float16))
     """
     return called("conv2d", x, weight, bias, (stride, padding, dilation), epilogue, out, out_dtype, cut)
 
@@ -59,7 +74,15 @@ def conv3d(
 
     x: (N, C, D, H, W), weight: (outputs, C, kd, kh, kw), best in torch.channels_last_3d. bias, stride, padding,
     dilation, epilogue, out, out_dtype, cut: as of `conv2d`. Gives (N, outputs, D', H', W') in torch.channels_last_3d.
-    CuteError for what it does not take."""
+    CuteError for what it does not take.
+
+    >>> import torch
+    >>> x, weight = torch.ones(1, 8, 2, 2, 4, dtype=torch.float16), torch.ones(8, 8, 1, 1, 3, dtype=torch.float16)
+    >>> with cute.simulation():
+    ...     y = cute.kernels.conv3d(x, weight)
+    >>> y.shape, y[0, 0, 0, 0]
+    (torch.Size([1, 8, 2, 2, 2]), tensor([24., 24.], dtype=torch.float16))
+    """
     return called("conv3d", x, weight, bias, (stride, padding, dilation), epilogue, out, out_dtype, cut)
 
 
@@ -71,7 +94,15 @@ def conv_transpose1d(
 
     x: (N, C, W), weight: (C, outputs, taps); as they lie where channels are contiguous: those of x, and the outputs of
     weight, `weight.mT.contiguous().mT`. bias, stride, padding, output_padding, dilation, epilogue, out, cut: as of
-    `conv_transpose2d`. Gives (N, outputs, W'). CuteError for what it does not take."""
+    `conv_transpose2d`. Gives (N, outputs, W'). CuteError for what it does not take.
+
+    >>> import torch
+    >>> x, weight = torch.ones(1, 8, 3, dtype=torch.float16), torch.ones(8, 8, 2, dtype=torch.float16)
+    >>> with cute.simulation():
+    ...     y = cute.kernels.conv_transpose1d(x, weight, stride=2)
+    >>> y.shape, y[0, 0]
+    (torch.Size([1, 8, 6]), tensor([8., 8., 8., 8., 8., 8.], dtype=torch.float16))
+    """
     how = (stride, padding, output_padding, dilation)
     return called("conv_transpose1d", x, weight, bias, how, epilogue, out, None, cut)
 
@@ -91,6 +122,15 @@ def conv_transpose2d(
 
     Gives (N, outputs, H', W') in torch.channels_last. Autograd knows it without out, as `conv2d`. CuteError for what
     it does not take.
+
+    >>> import torch
+    >>> x, weight = torch.ones(1, 8, 2, 2, dtype=torch.float16), torch.ones(8, 8, 2, 2, dtype=torch.float16)
+    >>> with cute.simulation():
+    ...     y = cute.kernels.conv_transpose2d(x, weight)
+    >>> y.shape, y[0, 0]
+    (torch.Size([1, 8, 3, 3]), tensor([[ 8., 16.,  8.],
+            [16., 32., 16.],
+            [ 8., 16.,  8.]], dtype=torch.float16))
     """
     how = (stride, padding, output_padding, dilation)
     return called("conv_transpose2d", x, weight, bias, how, epilogue, out, None, cut)
@@ -104,6 +144,14 @@ def conv_transpose3d(
 
     x: (N, C, D, H, W), weight: (C, outputs, kd, kh, kw), best in torch.channels_last_3d. bias, stride, padding,
     output_padding, dilation, epilogue, out, cut: as of `conv_transpose2d`. Gives (N, outputs, D', H', W') in
-    torch.channels_last_3d. CuteError for what it does not take."""
+    torch.channels_last_3d. CuteError for what it does not take.
+
+    >>> import torch
+    >>> x, weight = torch.ones(1, 8, 1, 1, 2, dtype=torch.float16), torch.ones(8, 8, 1, 1, 2, dtype=torch.float16)
+    >>> with cute.simulation():
+    ...     y = cute.kernels.conv_transpose3d(x, weight)
+    >>> y.shape, y[0, 0, 0, 0]
+    (torch.Size([1, 8, 1, 1, 3]), tensor([ 8., 16.,  8.], dtype=torch.float16))
+    """
     how = (stride, padding, output_padding, dilation)
     return called("conv_transpose3d", x, weight, bias, how, epilogue, out, None, cut)

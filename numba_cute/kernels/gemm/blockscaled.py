@@ -59,6 +59,13 @@ def blockscaled_gemm(a, b, scales_a, scales_b, ends=None, *, epilogue=None, out=
     each 32 along K of float8_e8m0fnu, or, of NVFP4, for each 16 of float8_e4m3fn: (M, ceil(K / 32)) and
     (N, ceil(K / 32)), or of one mode, as `chunked_scales` puts them, which saves a launch for each. epilogue: what
     becomes of the sums, as of `matmul`, without pairs: a scale of the whole of NVFP4, a bias, ….
+
+    >>> import torch
+    >>> a, b = [torch.ones(64, 128).to(torch.float8_e4m3fn) for _ in range(2)]
+    >>> with cute.simulation():
+    ...     c = cute.kernels.blockscaled_gemm(a, b, torch.full((64, 1), 0.5), torch.ones(1, 1))
+    >>> c[0, 0]
+    tensor(64., dtype=torch.bfloat16)
     """
     if microscaled.is_microscaled(scales_a):
         if ends is not None:

@@ -180,6 +180,14 @@ def grouped_gemm(
     and the result are multiples of 16 bytes. Gives the result. Autograd knows it, of 16 bits: a, b, and all that the
     epilogue reads; rows after the last group's have a gradient of 0, and so has the matrix of an empty group. CuteError
     says what is not so.
+
+    >>> import torch
+    >>> a = torch.ones(3, 64, dtype=torch.float16)
+    >>> b = torch.stack([torch.eye(64, dtype=torch.float16), 2 * torch.eye(64, dtype=torch.float16)])
+    >>> with cute.simulation():
+    ...     c = cute.kernels.grouped_gemm(a, b, torch.tensor([1, 3], dtype=torch.int32))
+    >>> c[:, 0]
+    tensor([1., 2., 2.], dtype=torch.float16)
     """
     a, b = entry.under_autocast(a, b)
     if epilogue is not None and not isinstance(epilogue, Epilogue):

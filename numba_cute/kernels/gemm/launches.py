@@ -150,6 +150,13 @@ def matmul(
     Gives the result. Autograd knows it, of bfloat16, float16 and float32, without out: a, b, and all that the epilogue
     reads; what it finds beside, as `amax`, is no function of them to autograd. torch.compile takes it whole, and
     torch.autocast makes a and b of its type. CuteError for what it does not take.
+
+    >>> import torch
+    >>> a, b = torch.ones(64, 64, dtype=torch.float16), torch.eye(64, dtype=torch.float16)
+    >>> with cute.simulation():
+    ...     c = cute.kernels.matmul(a, b)
+    >>> torch.equal(c, a @ b)
+    True
     """
     a, b = entry.under_autocast(a, b)
     rows = rows_of_a, rows_of_c

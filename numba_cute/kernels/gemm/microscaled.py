@@ -34,6 +34,13 @@ def chunked_scales(scales: Any) -> Any:
     in which row i has its factors at 16 * (i % 32) + 4 * (i // 32). There are zeros for what is beyond.
 
     scales: (rows, factors along K), of 8 bits each. Gives a tensor of one mode and the same elements.
+
+    >>> import torch
+    >>> scales = torch.arange(8, dtype=torch.uint8).reshape(2, 4)
+    >>> with cute.simulation():
+    ...     chunks = cute.kernels.chunked_scales(scales)
+    >>> chunks.shape, chunks[16:20]
+    (torch.Size([512]), tensor([4, 5, 6, 7], dtype=torch.uint8))
     """
     entry.check("chunked_scales", "scales", scales, rank=2, last=False)
     torch, (rows, factors) = entry.pytorch(), scales.shape

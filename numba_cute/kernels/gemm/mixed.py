@@ -409,6 +409,14 @@ def mixed_gemm(x, weights, *, out=None):
 
     x: (M, K) of bfloat16 or float16, whose rows are multiples of 16 bytes. weights: of `int4_weights`, (N, K), with
     scales of x's type. out: (M, N), to write to. Gives the result, of x's type. CuteError says what is not so.
+
+    >>> import torch
+    >>> w, x = torch.ones(64, 128, dtype=torch.int8), torch.ones(1, 128, dtype=torch.float16)
+    >>> weights = cute.kernels.int4_weights(w, torch.full((64, 1), 0.5, dtype=torch.float16))
+    >>> with cute.simulation():
+    ...     y = cute.kernels.mixed_gemm(x, weights)
+    >>> y[0, 0]
+    tensor(64., dtype=torch.float16)
     """
     what = "mixed_gemm"
     if not isinstance(weights, Int4Weights):

@@ -36,6 +36,12 @@ def int4_weights(w, scales, zeros=None, *, group_size=BLOCK):
     group_size)) bfloat16 or float16, one for each group along K of a row. zeros: the number that stands for zero, of
     each group: integers in the range of `w`; None for 0. group_size: 32, 64, a multiple of 128, or -1 for all of K.
     Gives Int4Weights. CuteError says what is not so.
+
+    >>> import torch
+    >>> w = torch.ones(8, 128, dtype=torch.int8)
+    >>> weights = cute.kernels.int4_weights(w, torch.full((8, 1), 0.5, dtype=torch.float16))
+    >>> weights.shape
+    (8, 128)
     """
     what = "int4_weights"
     entry.check(what, "w", w, dtypes=("int8", "uint8"), rank=2, last=False)
@@ -53,6 +59,12 @@ def int4_weights_from_awq(qweight, qzeros, scales):
     qweight: (K, N / 8) int32, of each word the lowest 4 bits are column 0 of 8, then 2, 4, 6, 1, 3, 5, 7. qzeros: (K /
     group_size, N / 8) int32, zero points in the same order. scales: (K / group_size, N) float16 or bfloat16. The size
     of groups follows from the shapes. Gives Int4Weights, of (N, K). CuteError says what is not so.
+
+    >>> import torch
+    >>> qweight, qzeros = torch.zeros(128, 8, dtype=torch.int32), torch.zeros(1, 8, dtype=torch.int32)
+    >>> weights = cute.kernels.int4_weights_from_awq(qweight, qzeros, torch.ones(1, 64, dtype=torch.float16))
+    >>> weights.shape
+    (64, 128)
     """
     what = "int4_weights_from_awq"
     entry.check(what, "qweight", qweight, dtypes=("int32",), rank=2, last=False)
@@ -70,6 +82,12 @@ def int4_weights_from_gptq(qweight, qzeros, scales, g_idx=None, *, version=1):
     8) int32, the lowest 4 bits the first of 8 along N. scales: (K / group_size, N) float16 or bfloat16. g_idx: (K,)
     int32, the group of each of K; None for groups in order. version: of the format: 1, where zero points are one less
     than they mean, or 2 ("gptq_v2"). Gives Int4Weights, of (N, K). CuteError says what is not so.
+
+    >>> import torch
+    >>> qweight, qzeros = torch.zeros(16, 64, dtype=torch.int32), torch.zeros(1, 8, dtype=torch.int32)
+    >>> weights = cute.kernels.int4_weights_from_gptq(qweight, qzeros, torch.ones(1, 64, dtype=torch.float16))
+    >>> weights.shape
+    (64, 128)
     """
     what = "int4_weights_from_gptq"
     entry.check(what, "qweight", qweight, dtypes=("int32",), rank=2, last=False)

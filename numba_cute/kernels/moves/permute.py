@@ -67,6 +67,13 @@ def permute(x: torch.Tensor, order: Sequence[int], *, out: torch.Tensor | None =
 
     x: a tensor on the GPU, of any strides. order: for each mode of the result, the mode of x that it is. out: where to
     write it. Raises CuteError for an order that is none. With gradients, and under torch.compile.
+
+    >>> import torch
+    >>> x = torch.arange(6.0).reshape(1, 2, 3)
+    >>> with cute.simulation():
+    ...     y = cute.kernels.permute(x, (2, 0, 1))
+    >>> y.shape, torch.equal(y, x.permute(2, 0, 1))
+    (torch.Size([3, 1, 2]), True)
     """
     modes = len(x.shape)
     return PERMUTE(x, tuple(m + modes if m < 0 else m for m in order), into=(out,))
@@ -76,6 +83,13 @@ def transpose(x: torch.Tensor, *, out: torch.Tensor | None = None) -> torch.Tens
     """Copy x with its last two modes exchanged, contiguous.
 
     x: a tensor on the GPU of two modes or more, of any strides. out: where to write it. With gradients.
+
+    >>> import torch
+    >>> x = torch.arange(6.0).reshape(2, 3)
+    >>> with cute.simulation():
+    ...     y = cute.kernels.transpose(x)
+    >>> torch.equal(y, x.mT), y.is_contiguous()
+    (True, True)
     """
     entry.check("transpose", "x", x, least_rank=2, last=False)
     modes = len(x.shape)

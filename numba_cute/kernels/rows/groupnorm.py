@@ -396,6 +396,13 @@ def groupnorm(x: Any, groups: int, weight: Any = None, bias: Any = None, *, eps:
     kernel permutes both. groups: how many, which divides C. weight, bias: (C,), of any of these types, or None. eps:
     added to the variance. out: where to write the result, of its order, where no gradient is asked for; it may be x.
     CuteError says which argument is not so. With gradients, and under torch.compile.
+
+    >>> import torch
+    >>> x = torch.arange(32.0).reshape(1, 4, 8)
+    >>> with cute.simulation():
+    ...     y = cute.kernels.groupnorm(x, 2)
+    >>> torch.allclose(y, torch.nn.functional.group_norm(x, 2), atol=1e-5)
+    True
     """
     if isinstance(groups, bool) or not isinstance(groups, int):
         raise CuteError(f"groupnorm: groups {groups!r} must be an int")

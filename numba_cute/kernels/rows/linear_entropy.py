@@ -295,6 +295,13 @@ def linear_cross_entropy(
     computed with the loss, and kept until backward() multiplies them; of "none" backward() computes the logits again.
     Those of weight and bias are summed over rows in float32. CuteError says which argument is not so. With gradients,
     under torch.compile, and torch.autocast, which makes x and weight of its type.
+
+    >>> import torch
+    >>> x, weight, target = torch.eye(8, dtype=torch.bfloat16), torch.eye(8, dtype=torch.bfloat16), torch.arange(8)
+    >>> with cute.simulation():
+    ...     loss = cute.kernels.linear_cross_entropy(x, weight, target)
+    >>> torch.allclose(loss.float(), torch.nn.functional.cross_entropy((x @ weight.T).float(), target), atol=1e-2)
+    True
     """
     torch, what = entry.pytorch(), "linear_cross_entropy"
     numbers = *checked_options(what, ignore_index, reduction, label_smoothing, z_loss), _checked_cap(softcap)

@@ -387,6 +387,13 @@ def rmsnorm(
     sum of the residual's type. offset: a number that is added to weight, as 1.0 where a model keeps weights around 0.
     dtype: the result's, torch's; x's by default. out: where to write it, where no gradient is asked for; it may be x.
     CuteError says which argument is not so. With gradients, and under torch.compile.
+
+    >>> import torch
+    >>> x = torch.arange(8.0).reshape(2, 4)
+    >>> with cute.simulation():
+    ...     y, total = cute.kernels.rmsnorm(x, residual=torch.ones(2, 4))
+    >>> torch.equal(total, x + 1), torch.allclose(y, total / (total**2).mean(-1, keepdim=True).sqrt())
+    (True, True)
     """
     return _normalised(x, weight, None, residual, eps, offset, False, dtype, out)
 
@@ -399,5 +406,12 @@ def layernorm(
 
     bias: (N,) as weight, or None. x, weight, residual, offset, dtype, out, and what it gives: as of `rmsnorm`; eps:
     added to the variance.
+
+    >>> import torch
+    >>> x = torch.arange(8.0).reshape(2, 4)
+    >>> with cute.simulation():
+    ...     y = cute.kernels.layernorm(x)
+    >>> torch.allclose(y, torch.nn.functional.layer_norm(x, (4,)), atol=1e-5)
+    True
     """
     return _normalised(x, weight, bias, residual, eps, offset, True, dtype, out)

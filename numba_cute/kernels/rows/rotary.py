@@ -201,6 +201,15 @@ def rotary(
     sequence. interleaved: whether pairs are neighbours, instead of halves of the R elements. inverse: turn back. out:
     where to write the result, where no gradient is asked for; it may be x. CuteError says which argument is not so.
     With gradients for x, and under torch.compile.
+
+    >>> import torch
+    >>> x = torch.ones(1, 2, 1, 4)  # of 2 tokens
+    >>> angles = torch.tensor([[0.0, 0.0], [torch.pi / 2, torch.pi / 2]])
+    >>> with cute.simulation():
+    ...     y = cute.kernels.rotary(x, angles.cos(), angles.sin())
+    >>> y[0, :, 0].round()
+    tensor([[ 1.,  1.,  1.,  1.],
+            [-1., -1.,  1.,  1.]])
     """
     if positions is None and x.dim() > 3:  # tokens are counted through all sequences
         cos, sin = cos[: x.shape[-3]], sin[: x.shape[-3]]

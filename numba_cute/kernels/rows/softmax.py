@@ -418,6 +418,13 @@ def softmax(x: Any, *, out: Any = None) -> Any:
     x: a tensor of torch's on the GPU, of bfloat16, float16 or float32, its last mode contiguous. out: where to write
     the result, where no gradient is asked for; it may be x. CuteError says which argument is not so. With gradients,
     and under torch.compile.
+
+    >>> import torch
+    >>> x = torch.tensor([[0.0, 1.0, 2.0, 3.0]])
+    >>> with cute.simulation():
+    ...     y = cute.kernels.softmax(x)
+    >>> torch.allclose(y, x.softmax(-1))
+    True
     """
     return SOFTMAX(x, into=None if out is None else (out,))
 
@@ -435,6 +442,13 @@ def cross_entropy(
     logsumexp(x) - x[target]. z_loss: what logsumexp(x) ** 2 is multiplied with, which is added to a row's loss.
     inplace_backward: whether the gradient is written over x, which is lost when backward() has come there.
     CuteError says which argument is not so. With gradients, and under torch.compile.
+
+    >>> import torch
+    >>> x, target = torch.eye(4), torch.arange(4)
+    >>> with cute.simulation():
+    ...     loss = cute.kernels.cross_entropy(x, target)
+    >>> torch.allclose(loss, torch.nn.functional.cross_entropy(x, target))
+    True
     """
     ignored, smoothing, z = checked_options("cross_entropy", ignore_index, reduction, label_smoothing, z_loss)
     if inplace_backward:

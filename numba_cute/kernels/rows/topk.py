@@ -431,5 +431,12 @@ def topk(x: Any, k: int, *, softmax: bool = False, out: Any = None) -> Any:
     softmax of the chosen, in Float32 before it is rounded to x's type, instead of their values. out: (values,
     indices) to write to, where no gradient is asked for; indices are int64. CuteError says which argument is not so.
     With gradients for x, and under torch.compile.
+
+    >>> import torch
+    >>> x = torch.tensor([[3.0, 9.0, 1.0, 7.0]])
+    >>> with cute.simulation():
+    ...     values, columns = cute.kernels.topk(x, 2)
+    >>> values, columns
+    (tensor([[9., 7.]]), tensor([[1, 3]]))
     """
     return FORWARD_ENTRY(x, int(k), bool(softmax), into=out)

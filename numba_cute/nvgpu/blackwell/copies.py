@@ -32,7 +32,11 @@ __all__ = [
 
 
 class Repetition(StaticEnum):
-    """The number of times that one load or store repeats its block along the columns. Repetition(32) is x32."""
+    """The number of times that one load or store repeats its block along the columns. Repetition(32) is x32.
+
+    >>> nvgpu.tcgen05.Repetition(32).name
+    'x32'
+    """
 
     x1 = 1
     x2 = 2
@@ -425,7 +429,12 @@ def is_tmem_store(atom: CopyAtom | TiledCopy | ThrCopy) -> bool:
 @known_as("cute_nvgpu.tcgen05")
 def get_tmem_copy_properties(atom: CopyAtom | TiledCopy | ThrCopy) -> tuple[int, int, int, Any]:
     """Return of the load or store `atom` of tensor memory: lanes, bits of a lane, repetitions, and its Pack or Unpack.
-    Of 16x32bx2 the bits are the 32 of one half. Raises CuteError for other operations."""
+    Of 16x32bx2 the bits are the 32 of one half. Raises CuteError for other operations.
+
+    >>> op = nvgpu.tcgen05.Ld32x32bOp(nvgpu.tcgen05.Repetition.x32)
+    >>> nvgpu.tcgen05.get_tmem_copy_properties(cute.make_copy_atom(op, cute.Float32))
+    (32, 32, 32, <Pack.NONE: 1>)
+    """
     op = _moving(atom, "get_tmem_copy_properties")
     return op.shape.lanes, op.shape.columns * 32, op.repeat.value, op.packing
 
@@ -446,7 +455,14 @@ def in_tensor_memory(t: Any, what: str) -> Tensor:
 @known_as("cute_nvgpu.tcgen05")
 def find_tmem_tensor_col_offset(tmem_tensor: Tensor) -> int:
     """Return how many 32-bit columns the tensor `tmem_tensor` reaches from where it begins: the offset at which another
-    may follow. Raises CuteError for other memory, and for a layout that is not static."""
+    may follow. Raises CuteError for other memory, and for a layout that is not static.
+
+    >>> K, one = nvgpu.OperandMajorMode.K, nvgpu.tcgen05.CtaGroup.ONE
+    >>> tiled = utils.sm100.make_trivial_tiled_mma(cute.Float16, K, K, cute.Float32, one, (128, 64))
+    >>> acc = tiled.make_fragment_C(tiled.partition_shape_C((128, 64)))
+    >>> nvgpu.tcgen05.find_tmem_tensor_col_offset(acc)
+    64
+    """
     t = in_tensor_memory(tmem_tensor, "find_tmem_tensor_col_offset")
     return tmem.column_count(t.layout, t.element_type.width)
 
@@ -460,6 +476,13 @@ def make_tmem_copy(atom: CopyAtom, tmem_tensor: Tensor) -> TiledCopy:
     static layout, with as many lanes of each 32 as the atom moves. `get_slice` takes the thread's number in its
     warpgroup, whose first warp's number is a multiple of 4. Raises CuteError for a layout that is not made of the
     atom's blocks.
+
+    >>> atom = cute.make_copy_atom(nvgpu.tcgen05.Ld32x32bOp(nvgpu.tcgen05.Repetition.x32), cute.Float32)
+    >>> place = cute.make_ptr(cute.Float32, 0, cute.AddressSpace.tmem, assumed_align=16)
+    >>> acc = cute.make_tensor(place, cute.make_layout((128, 32), stride=(65536, 1)))
+    >>> tiled = nvgpu.tcgen05.make_tmem_copy(atom, acc)
+    >>> tiled.size, tiled.get_slice(0).partition_D(cute.make_identity_tensor((128, 32))).shape
+    (128, ((32, 1), 1, 1))
     """
     what = "make_tmem_copy"
     op = _moving(atom, what)

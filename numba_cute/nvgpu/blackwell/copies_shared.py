@@ -270,6 +270,14 @@ def make_s2t_copy(atom: CopyAtom, tmem_tensor: Tensor) -> TiledCopy:
     atom: of a Cp operation, on elements as wide as the tensor's. tmem_tensor: a tensor in tensor memory of a static
     layout, in which no element stands twice (`cute.filter_zeros`). `get_slice` takes the CTA's place in its pair, or 0.
     Raises CuteError for a layout that is not made of what the atom writes.
+
+    >>> op, lane = nvgpu.tcgen05.Cp4x32x128bOp(nvgpu.tcgen05.CtaGroup.ONE), 65536 * 4
+    >>> lay = cute.make_layout(((((32, 4), 4), (16, 4)), 1, 4), stride=((((lane, 4), 32 * lane), (0, 1)), 0, 16))
+    >>> place = cute.make_ptr(cute.Uint8, 0, cute.AddressSpace.tmem, assumed_align=16)
+    >>> there = cute.filter_zeros(cute.make_tensor(place, lay))
+    >>> tiled = nvgpu.tcgen05.make_s2t_copy(cute.make_copy_atom(op, cute.Uint8), there)
+    >>> cute.size(tiled.get_slice(0).partition_D(there).shape[0])
+    2048
     """
     what = "make_s2t_copy"
     op, t = _copying(atom, what), in_tensor_memory(tmem_tensor, what)
@@ -294,6 +302,18 @@ def get_s2t_smem_desc_tensor(atom: CopyAtom | TiledCopy, smem_tensor: Tensor) ->
 
     atom: the copy. smem_tensor: its partition_S ((values of one copy, repetitions), rest…) of a tensor in shared
     memory, whose rows hold each 16 bytes side by side. Raises CuteError for rows that a descriptor cannot say.
+
+    >>> op, lane = nvgpu.tcgen05.Cp4x32x128bOp(nvgpu.tcgen05.CtaGroup.ONE), 65536 * 4
+    >>> lay = cute.make_layout(((((32, 4), 4), (16, 4)), 1, 4), stride=((((lane, 4), 32 * lane), (0, 1)), 0, 16))
+    >>> src = cute.make_layout(((((32, 4), 1), (16, 4)), 1, 4), stride=((((16, 4), 0), (0, 1)), 0, 512))
+    >>> place = cute.make_ptr(cute.Uint8, 0, cute.AddressSpace.tmem, assumed_align=16)
+    >>> there = cute.filter_zeros(cute.make_tensor(place, lay))
+    >>> tiled = nvgpu.tcgen05.make_s2t_copy(cute.make_copy_atom(op, cute.Uint8), there)
+    >>> def kernel():
+    ...     s = cute.filter_zeros(cute.make_tensor(arch.alloc_smem(cute.Uint8, 2048, alignment=128), src))
+    ...     print(nvgpu.tcgen05.get_s2t_smem_desc_tensor(tiled, tiled.get_slice(0).partition_S(s)).shape)
+    >>> cute.simulate(kernel, arch="sm_100a")[1, 1]()
+    (1, 1, 1, 4)
     """
     what = "tcgen05.get_s2t_smem_desc_tensor"
     op = _copying(atom, "get_s2t_smem_desc_tensor")
@@ -338,6 +358,13 @@ def make_umma_smem_desc(src: Pointer, layout: Layout, major: str, next_src: Poin
     on (sm_103a) that begin less than 48 bytes before the end of their row of 128: a Pointer to the row of 128 bytes
     that follows. `cute.make_tensor(descriptor, cute.make_layout(1, stride=0))` is a fragment. Raises CuteError for a
     tile that no descriptor says, and for a `next_src` of one that is not K-major with a swizzle of 128 bytes.
+
+    >>> def kernel():
+    ...     place = arch.alloc_smem(cute.Float16, 128 * 16, alignment=1024)
+    ...     tile = cute.make_layout((128, (8, 2)), stride=(8, (1, 1024)))
+    ...     print(type(nvgpu.tcgen05.make_umma_smem_desc(place, tile, "k")).__name__)
+    >>> cute.simulate(kernel, arch="sm_100a")[1, 1]()
+    SmemDescriptor
     """
     what = "tcgen05.make_umma_smem_desc"
     if major not in _MAJORS:

@@ -342,6 +342,16 @@ def commit(mbar_ptr: Any, mask: Any = None, cta_group: CtaGroup = CtaGroup.ONE) 
     mbar_ptr: a Pointer to it in shared memory. mask: the CTAs of the cluster, as bits by rank, whose barrier at that
     place receives one too; None: this CTA's alone. cta_group: that of the multiplies. The warp that called
     `cute.gemm`, converged. Raises CuteError for another pointer. PTX tcgen05.commit, sm_100f.
+
+    >>> def kernel():
+    ...     bar = arch.alloc_smem(cute.Int64, 1)
+    ...     with arch.elect_one():
+    ...         arch.mbarrier_init(bar, 1)
+    ...         arch.mbarrier_init_fence()
+    ...     arch.sync_warp()
+    ...     nvgpu.tcgen05.commit(bar)
+    ...     arch.mbarrier_wait(bar, 0)
+    >>> cute.simulate(kernel, arch="sm_100a")[1, 32]()
     """
     if not isinstance(mbar_ptr, Pointer) or mbar_ptr.space is not AddressSpace.smem:
         raise CuteError(f"tcgen05.commit: mbar_ptr {mbar_ptr!r} must be a Pointer to an mbarrier in shared memory")

@@ -63,6 +63,12 @@ def tile_to_mma_shape(atom: Any, mma_tile_shape: Any, order: Any = None) -> Any:
     atom: a layout or swizzled layout of two modes (MN, K). mma_tile_shape: ((MN, K) of one multiply, how often along
     MN, how often along K, stages…), as `partition_shape_A` gives it. order: of the modes MN, K, stages…, in which the
     atom is repeated, smallest first; by default 0, 1, 2, …. Raises CuteError where the atom does not divide the tile.
+
+    >>> K, one = nvgpu.OperandMajorMode.K, nvgpu.tcgen05.CtaGroup.ONE
+    >>> tiled = utils.sm100.make_trivial_tiled_mma(cute.Float16, K, K, cute.Float32, one, (128, 64))
+    >>> atom = nvgpu.tcgen05.make_smem_layout_atom(nvgpu.tcgen05.SmemLayoutAtomKind.K_SW128, cute.Float16)
+    >>> nvgpu.tcgen05.tile_to_mma_shape(atom, (*tiled.partition_shape_A((128, 64)), 2))
+    S<3,4,3> o 0 o ((128,16),1,4,2):((64,1),0,16,8192)
     """
     one = mma_tile_shape[0] if isinstance(mma_tile_shape, tuple) and len(mma_tile_shape) >= 3 else None
     if not isinstance(one, tuple) or len(one) != 2:

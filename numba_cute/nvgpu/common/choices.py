@@ -28,7 +28,11 @@ class OperandSource(StaticEnum):
 
 
 class OperandMajorMode(StaticEnum):
-    """The dimension along which a matrix operand is contiguous: MN (0) or K (1)."""
+    """The dimension along which a matrix operand is contiguous: MN (0) or K (1).
+
+    >>> [mode.name for mode in nvgpu.OperandMajorMode]
+    ['MN', 'K']
+    """
 
     MN = "mn"
     K = "k"
@@ -63,7 +67,11 @@ class CollectorBBuffer(StaticEnum):
 
 
 class CtaGroup(StaticEnum):
-    """The blocks that act together: ONE, or TWO, a pair (ranks 2 i and 2 i + 1 of the cluster; sm_100)."""
+    """The blocks that act together: ONE, or TWO, a pair (ranks 2 i and 2 i + 1 of the cluster; sm_100).
+
+    >>> [group.name for group in nvgpu.CtaGroup]
+    ['ONE', 'TWO']
+    """
 
     ONE = 1
     TWO = 2
@@ -182,7 +190,12 @@ class OutputMajorMode(StaticEnum):
 
 def normalize_field_to_ir_name(field: Field | str, admissible_fields: Iterable[Field]) -> str:
     """Give the name that a field of an MMA atom has in CuTe's IR, such as "accum_c": of `field`, a member of
-    `admissible_fields`, or such a name itself. Raises CuteError for any other."""
+    `admissible_fields`, or such a name itself. Raises CuteError for any other.
+
+    >>> field = nvgpu.tcgen05.Field.ACCUMULATE
+    >>> nvgpu.normalize_field_to_ir_name(field, [field])
+    'accum_c'
+    """
     names = []
     for f in admissible_fields:
         if field is f or (isinstance(field, str) and field == f.value):

@@ -145,7 +145,26 @@ class CopyBulkG2SOp(BulkCopy):
 @static
 class CopyBulkG2SMulticastOp(BulkCopy):
     """Copy consecutive bytes from global memory to the same place in several blocks of a cluster, those of
-    `mcast_mask`, completed on their mbarriers. One thread. PTX cp.async.bulk.multicast, sm_90."""
+    `mcast_mask`, completed on their mbarriers. One thread. PTX cp.async.bulk.multicast, sm_90.
+
+    >>> x = cute.runtime.from_dlpack(np.arange(4, dtype=np.float32), assumed_align=16)
+    >>> def kernel(x):
+    ...     bar = arch.alloc_smem(cute.Int64, 1)
+    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 4, alignment=16), cute.make_layout(4))
+    ...     arch.mbarrier_init(bar, 1)
+    ...     arch.mbarrier_init_fence()
+    ...     arch.mbarrier_arrive_and_expect_tx(bar, 16)
+    ...     arch.cluster_arrive()
+    ...     arch.cluster_wait()
+    ...     if arch.block_idx_in_cluster() == 0:
+    ...         atom = cute.make_copy_atom(nvgpu.cpasync.CopyBulkG2SMulticastOp(), cute.Float32)
+    ...         cute.copy(atom, x, s, tma_bar_ptr=bar, mcast_mask=0b11)
+    ...     arch.mbarrier_wait(bar, 0)
+    ...     print(s[3])
+    >>> cute.simulate(kernel, cluster=2)[2, 1](x)
+    3.0
+    3.0
+    """
 
     rows = (isa.cp_async_bulk_g2s,)
     multicast = True
@@ -178,7 +197,21 @@ class CopyBulkS2GOp(BulkCopy):
 @static
 class CopyBulkS2GByteMaskOp(BulkCopy):
     """Copy those of each 16 bytes whose bit is set in `mcast_mask` (16 bits, lowest first) from shared to global
-    memory, as `CopyBulkS2GOp`. One thread. PTX cp.async.bulk.cp_mask, sm_100."""
+    memory, as `CopyBulkS2GOp`. One thread. PTX cp.async.bulk.cp_mask, sm_100.
+
+    >>> out = np.zeros(16, np.uint8)
+    >>> def kernel(out):
+    ...     s = cute.make_tensor(arch.alloc_smem(cute.Uint8, 16, alignment=16), cute.make_layout(16))
+    ...     s.fill(9)
+    ...     arch.fence_view_async_shared()
+    ...     atom = cute.make_copy_atom(nvgpu.cpasync.CopyBulkS2GByteMaskOp(), cute.Uint8)
+    ...     cute.copy(atom, s, out, mcast_mask=0b101)
+    ...     arch.cp_async_bulk_commit_group()
+    ...     arch.cp_async_bulk_wait_group(0)
+    >>> cute.simulate(kernel, arch="sm_100a")[1, 1](cute.runtime.from_dlpack(out, assumed_align=16))
+    >>> out[:4]
+    array([9, 0, 9, 0], dtype=uint8)
+    """
 
     rows = (isa.cp_async_bulk_s2g,)
     gives = ("mask",)
@@ -207,7 +240,20 @@ class CopyReduceBulkS2GOp(BulkCopy):
     """Combine consecutive elements in shared memory with those in global memory, each atomically and in no order. One
     thread, after the writers' proxy fences and a barrier. PTX cp.reduce.async.bulk, sm_90.
 
-    reduction_kind: how. `cute.copy` raises CuteError for types that the instruction does not have it for."""
+    reduction_kind: how. `cute.copy` raises CuteError for types that the instruction does not have it for.
+
+    >>> out = np.full(4, 10, np.float32)
+    >>> def kernel(out):
+    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 4, alignment=16), cute.make_layout(4))
+    ...     s.fill(1)
+    ...     arch.fence_view_async_shared()
+    ...     cute.copy(cute.make_copy_atom(nvgpu.cpasync.CopyReduceBulkS2GOp(), cute.Float32), s, out)
+    ...     arch.cp_async_bulk_commit_group()
+    ...     arch.cp_async_bulk_wait_group(0)
+    >>> cute.simulate(kernel)[2, 1](cute.runtime.from_dlpack(out, assumed_align=16))
+    >>> out
+    array([12., 12., 12., 12.], dtype=float32)
+    """
 
     reduction_kind: ReductionOp = ReductionOp.ADD
 
@@ -248,7 +294,28 @@ class CopyBulkS2SOp(_ToPeer):
     """Copy consecutive bytes from this block's shared memory to that of another block of the cluster, completed on its
     mbarrier. One thread, after the writers' proxy fences and a barrier. PTX cp.async.bulk, sm_90.
 
-    peer: that block's rank, to which `dst` and `tma_bar_ptr` are then mapped (None: they are its addresses)."""
+    peer: that block's rank, to which `dst` and `tma_bar_ptr` are then mapped (None: they are its addresses).
+
+    >>> def kernel():
+    ...     bar, me = arch.alloc_smem(cute.Int64, 1), arch.block_idx_in_cluster()
+    ...     mine, theirs = [cute.make_tensor(arch.alloc_smem(cute.Int32, 4, alignment=16), 4) for _ in range(2)]
+    ...     mine.fill(me)
+    ...     arch.mbarrier_init(bar, 1)
+    ...     arch.mbarrier_init_fence()
+    ...     arch.mbarrier_arrive_and_expect_tx(bar, 16)
+    ...     arch.fence_view_async_shared()
+    ...     arch.cluster_arrive()
+    ...     arch.cluster_wait()
+    ...     atom = cute.make_copy_atom(nvgpu.cpasync.CopyBulkS2SOp(peer=1 - me), cute.Int32)
+    ...     cute.copy(atom, mine, theirs, tma_bar_ptr=bar)
+    ...     arch.mbarrier_wait(bar, 0)
+    ...     print(theirs[0])
+    ...     arch.cluster_arrive()
+    ...     arch.cluster_wait()
+    >>> cute.simulate(kernel, cluster=2)[2, 1]()
+    1
+    0
+    """
 
     rows = (isa.cp_async_bulk_s2s,)
 
@@ -262,7 +329,29 @@ class CopyReduceBulkS2SOp(_ToPeer):
     atomically, completed on its mbarrier. One thread, as `CopyBulkS2SOp`. PTX cp.reduce.async.bulk, sm_90.
 
     peer: as of `CopyBulkS2SOp`. reduction_kind: how. `cute.copy` raises CuteError for types that the instruction does
-    not have it for."""
+    not have it for.
+
+    >>> def kernel():
+    ...     bar, me = arch.alloc_smem(cute.Int64, 1), arch.block_idx_in_cluster()
+    ...     mine, sums = [cute.make_tensor(arch.alloc_smem(cute.Int32, 4, alignment=16), 4) for _ in range(2)]
+    ...     mine.fill(me)
+    ...     sums.fill(10)
+    ...     arch.mbarrier_init(bar, 1)
+    ...     arch.mbarrier_init_fence()
+    ...     arch.mbarrier_arrive_and_expect_tx(bar, 16)
+    ...     arch.fence_view_async_shared()
+    ...     arch.cluster_arrive()
+    ...     arch.cluster_wait()
+    ...     atom = cute.make_copy_atom(nvgpu.cpasync.CopyReduceBulkS2SOp(peer=1 - me), cute.Int32)
+    ...     cute.copy(atom, mine, sums, tma_bar_ptr=bar)
+    ...     arch.mbarrier_wait(bar, 0)
+    ...     print(sums[0])
+    ...     arch.cluster_arrive()
+    ...     arch.cluster_wait()
+    >>> cute.simulate(kernel, cluster=2)[2, 1]()
+    11
+    10
+    """
 
     reduction_kind: ReductionOp = ReductionOp.ADD
 
@@ -276,7 +365,15 @@ class CopyReduceBulkS2SOp(_ToPeer):
 @traced
 @known_as("cute_nvgpu.cpasync")
 def group_bulk_copy_modes(src: Tensor, dst: Tensor) -> tuple[Tensor, Tensor]:
-    """Give `src` and `dst` with all modes grouped into one, as bulk copies take them."""
+    """Give `src` and `dst` with all modes grouped into one, as bulk copies take them.
+
+    >>> def kernel():
+    ...     a, b = [cute.make_rmem_tensor((4, 8), cute.Float32) for _ in range(2)]
+    ...     a, b = nvgpu.cpasync.group_bulk_copy_modes(a, b)
+    ...     print(a.shape)
+    >>> cute.simulate(kernel)[1, 1]()
+    ((4, 8),)
+    """
     return _grouped(src), _grouped(dst)
 
 

@@ -76,7 +76,16 @@ class CopyBulkTensorIm2ColG2SOp(_Im2col, Load):
     """Load a tile of the im2col matrix of an image by TMA. A whole converged warp, of which one lane issues.
     PTX cp.async.bulk.tensor.im2col, sm_90.
 
-    cta_group: as of CopyBulkTensorTileG2SOp. pixels, interleaved, recast: set by make_im2col_tma_atom."""
+    cta_group: as of CopyBulkTensorTileG2SOp. pixels, interleaved, recast: set by make_im2col_tma_atom.
+
+    >>> x = cute.runtime.from_dlpack(np.zeros((2, 21, 16), np.float16), assumed_align=16)
+    >>> image = cute.make_tensor(x.iterator, cute.group_modes(cute.select(x.layout, [1, 0, 2]), 0, 2))
+    >>> op, box = nvgpu.cpasync.CopyBulkTensorIm2ColG2SOp(), cute.make_layout((16, 16), stride=(16, 1))
+    >>> taps = (-1,), (-1,), (1,), (1,), (1,), (0,), (1,)
+    >>> atom, coords = nvgpu.cpasync.make_im2col_tma_atom(op, image, box, (16, 16), *taps)
+    >>> coords.shape
+    (42, (16, 3))
+    """
 
     cta_group: CtaGroup = CtaGroup.ONE
     pixels: Any = None
@@ -87,7 +96,16 @@ class CopyBulkTensorIm2ColG2SMulticastOp(_Im2col, Load):
     """Load a tile of the im2col matrix of an image by TMA to the same place in several blocks of a cluster, those of
     `mcast_mask`. A whole converged warp, of which one lane issues. PTX cp.async.bulk.tensor.im2col.multicast, sm_90.
 
-    cta_group: as of CopyBulkTensorTileG2SMulticastOp. pixels, interleaved, recast: set by make_im2col_tma_atom."""
+    cta_group: as of CopyBulkTensorTileG2SMulticastOp. pixels, interleaved, recast: set by make_im2col_tma_atom.
+
+    >>> x = cute.runtime.from_dlpack(np.zeros((2, 21, 16), np.float16), assumed_align=16)
+    >>> image = cute.make_tensor(x.iterator, cute.group_modes(cute.select(x.layout, [1, 0, 2]), 0, 2))
+    >>> op, box = nvgpu.cpasync.CopyBulkTensorIm2ColG2SMulticastOp(), cute.make_layout((16, 16), stride=(16, 1))
+    >>> taps = (-1,), (-1,), (1,), (1,), (1,), (0,), (1,)
+    >>> atom, coords = nvgpu.cpasync.make_im2col_tma_atom(op, image, box, (16, 16), *taps)
+    >>> coords.shape
+    (42, (16, 3))
+    """
 
     cta_group: CtaGroup = CtaGroup.ONE
     pixels: Any = None
@@ -100,7 +118,16 @@ class CopyBulkTensorIm2ColS2GOp(_Im2col, Store):
     """Store a tile of pixels of an image, without padding, by TMA. A whole converged warp, of which one lane issues,
     after the writers' proxy fences and a barrier. PTX cp.async.bulk.tensor.im2col_no_offs, sm_90.
 
-    pixels, interleaved, recast: set by make_im2col_tma_atom."""
+    pixels, interleaved, recast: set by make_im2col_tma_atom.
+
+    >>> x = cute.runtime.from_dlpack(np.zeros((2, 21, 16), np.float16), assumed_align=16)
+    >>> image = cute.make_tensor(x.iterator, cute.group_modes(cute.select(x.layout, [1, 0, 2]), 0, 2))
+    >>> op, box = nvgpu.cpasync.CopyBulkTensorIm2ColS2GOp(), cute.make_layout((16, 16), stride=(16, 1))
+    >>> taps = (0,), (0,), (0,), (0,), (1,), (0,), (1,)
+    >>> atom, coords = nvgpu.cpasync.make_im2col_tma_atom(op, image, box, (16, 16), *taps)
+    >>> coords.shape
+    (42, (16, 1))
+    """
 
     pixels: Any = None
 
@@ -139,6 +166,14 @@ def make_im2col_tma_atom(
     interleave: "16B" or "32B" for images of slices of so many bytes, whose C is (slice, C / slice):(1, …) and whose W
     has the stride of a slice: in shared memory all pixels of one slice lie together, slice after slice. Call it on the
     host. Raises CuteError for an image, tile or filter that TMA cannot load so. PTX cp.async.bulk.tensor.im2col, sm_90.
+
+    >>> x = cute.runtime.from_dlpack(np.zeros((2, 21, 16), np.float16), assumed_align=16)
+    >>> image = cute.make_tensor(x.iterator, cute.group_modes(cute.select(x.layout, [1, 0, 2]), 0, 2))
+    >>> op, box = nvgpu.cpasync.CopyBulkTensorIm2ColG2SOp(), cute.make_layout((16, 16), stride=(16, 1))
+    >>> taps = (-1,), (-1,), (1,), (1,), (1,), (0,), (1,)
+    >>> atom, coords = nvgpu.cpasync.make_im2col_tma_atom(op, image, box, (16, 16), *taps)
+    >>> coords.shape
+    (42, (16, 3))
     """
     tiler = cta_tiler if isinstance(cta_tiler, tuple) else (cta_tiler,)
     sizes = tuple(int(layout.size(t)) for t in tiler)
@@ -174,7 +209,20 @@ def make_im2col_tma_atom_A(  # noqa: N802 - CuTe's name
     extents (T, R, S). upper_padding_dhw, lower_padding_dhw, stride_dhw, dilation_dhw: along D, H, W, outermost first,
     as many as the image has. cluster_shape_vmnk: blocks of a cluster; those along N share a tile if `op` is multicast.
     internal_type: the type that TMA takes the elements for, of the same width. Call it on the host. Raises CuteError as
-    make_im2col_tma_atom does. PTX cp.async.bulk.tensor.im2col, sm_90."""
+    make_im2col_tma_atom does. PTX cp.async.bulk.tensor.im2col, sm_90.
+
+    >>> K = nvgpu.OperandMajorMode.K
+    >>> x = cute.runtime.from_dlpack(np.zeros((2, 9, 7, 64), np.float16), assumed_align=16)
+    >>> image = cute.make_tensor(x.iterator, cute.group_modes(cute.select(x.layout, [2, 1, 0, 3]), 0, 3))
+    >>> mma = utils.make_trivial_tiled_mma(cute.Float16, cute.Float16, K, K, cute.Float32, (1, 1, 1), (64, 64))
+    >>> kind = nvgpu.warpgroup.SmemLayoutAtomKind.K_SW128
+    >>> atom = nvgpu.warpgroup.make_smem_layout_atom(kind, cute.Float16)
+    >>> smem = cute.tile_to_shape(atom, (64, 64), (0, 1))
+    >>> op = nvgpu.cpasync.CopyBulkTensorIm2ColG2SOp()
+    >>> conv = (3, 3), (1, 1), (1, 1), (1, 1), (1, 1)
+    >>> nvgpu.make_im2col_tma_atom_A(op, image, smem, (64, 64, 64), mma, *conv).tma_tensor.shape
+    (126, (64, 3, 3))
+    """
     given = (filter_trs, upper_padding_dhw, lower_padding_dhw, stride_dhw, dilation_dhw)
     taps, upper, lower, step, dilation = (tuple(reversed(x)) for x in given)
     lower_corner = tuple(-p for p in lower)

@@ -82,7 +82,17 @@ def make_tiled_tma_atom_A(  # noqa: N802 - CuTe's name
     tile (M, N, K). cluster_shape_vmnk: blocks of a cluster; those along N share a tile if `op` is multicast.
     internal_type: the type that TMA takes the elements for, of the same width. Call it on the host; pass both results
     to the kernel. Raises CuteError for layouts that do not hold the tile, and as cpasync.make_tiled_tma_atom does.
-    PTX cp.async.bulk.tensor, sm_90."""
+    PTX cp.async.bulk.tensor, sm_90.
+
+    >>> K, one = nvgpu.OperandMajorMode.K, nvgpu.tcgen05.CtaGroup.ONE
+    >>> tiled = utils.sm100.make_trivial_tiled_mma(cute.Float16, K, K, cute.Float32, one, (128, 64))
+    >>> a = cute.runtime.from_dlpack(np.zeros((256, 128), np.float16), assumed_align=16)
+    >>> smem = utils.sm100.make_smem_layout_a(tiled, (128, 64, 64), cute.Float16, 1)
+    >>> op = nvgpu.cpasync.CopyBulkTensorTileG2SOp()
+    >>> atom, coords = nvgpu.make_tiled_tma_atom_A(op, a, cute.select(smem, [0, 1, 2]), (128, 64, 64), tiled)
+    >>> coords
+    Tensor((0, 0), (256,128):(1@1,1@0))
+    """
     given = (op, smem_layout, mma_tiler_mnk, tiled_mma, cluster_shape_vmnk, internal_type)
     return derived(_atom, gmem_tensor, "A", *given)  # type: ignore[no-any-return]
 
@@ -99,7 +109,17 @@ def make_tiled_tma_atom_B(  # noqa: N802
 ) -> TmaInfo:
     """Make the TMA atom of `op` that loads tiles of operand B, `gmem_tensor` (N, K), as `tiled_mma` takes them from
     shared memory, and the tensor of its coordinates. smem_layout, mma_tiler_mnk, cluster_shape_vmnk, internal_type: as
-    of make_tiled_tma_atom_A, but blocks of the cluster along M share a tile. PTX cp.async.bulk.tensor, sm_90."""
+    of make_tiled_tma_atom_A, but blocks of the cluster along M share a tile. PTX cp.async.bulk.tensor, sm_90.
+
+    >>> K, one = nvgpu.OperandMajorMode.K, nvgpu.tcgen05.CtaGroup.ONE
+    >>> tiled = utils.sm100.make_trivial_tiled_mma(cute.Float16, K, K, cute.Float32, one, (128, 64))
+    >>> b = cute.runtime.from_dlpack(np.zeros((192, 128), np.float16), assumed_align=16)
+    >>> smem = utils.sm100.make_smem_layout_b(tiled, (128, 64, 64), cute.Float16, 1)
+    >>> op = nvgpu.cpasync.CopyBulkTensorTileG2SOp()
+    >>> atom, coords = nvgpu.make_tiled_tma_atom_B(op, b, cute.select(smem, [0, 1, 2]), (128, 64, 64), tiled)
+    >>> coords
+    Tensor((0, 0), (192,128):(1@1,1@0))
+    """
     given = (op, smem_layout, mma_tiler_mnk, tiled_mma, cluster_shape_vmnk, internal_type)
     return derived(_atom, gmem_tensor, "B", *given)  # type: ignore[no-any-return]
 
@@ -116,6 +136,16 @@ def make_tiled_tma_atom_C(  # noqa: N802
 ) -> TmaInfo:
     """Make the TMA atom of `op`, a load or store, for tiles of C or D, `gmem_tensor` (M, N), and the tensor of its
     coordinates. smem_layout, mma_tiler_mnk, tiled_mma, cluster_shape_vmnk, internal_type: as of make_tiled_tma_atom_A,
-    but no block shares a tile. PTX cp.async.bulk.tensor, sm_90."""
+    but no block shares a tile. PTX cp.async.bulk.tensor, sm_90.
+
+    >>> K, one = nvgpu.OperandMajorMode.K, nvgpu.tcgen05.CtaGroup.ONE
+    >>> tiled = utils.sm100.make_trivial_tiled_mma(cute.Float16, K, K, cute.Float32, one, (128, 64))
+    >>> c = cute.runtime.from_dlpack(np.zeros((256, 192), np.float16), assumed_align=16)
+    >>> smem = cute.make_layout((128, 64), stride=(64, 1))
+    >>> op = nvgpu.cpasync.CopyBulkTensorTileS2GOp()
+    >>> atom, coords = nvgpu.make_tiled_tma_atom_C(op, c, smem, (128, 64, 64), tiled)
+    >>> coords
+    Tensor((0, 0), (256,192):(1@1,1@0))
+    """
     given = (op, smem_layout, mma_tiler_mnk, tiled_mma, cluster_shape_vmnk, internal_type)
     return derived(_atom, gmem_tensor, "C", *given)  # type: ignore[no-any-return]

@@ -32,7 +32,29 @@ def tma_partition(
     cta_coord, cta_layout: which of the blocks that share a multicast tile this is, and their numbering; 0 and
     make_layout(1) without multicast. smem_tensor, gmem_tensor: the tile in shared memory, and of the tensor that
     make_tiled_tma_atom gave; mode 0 is the whole tile (`group_modes`). Raises CuteError if the tiles differ in size,
-    and for shared memory of another element type or swizzle than the atom was made for."""
+    and for shared memory of another element type or swizzle than the atom was made for.
+
+    >>> from numba_cute.nvgpu import cpasync
+    >>> x = cute.runtime.from_dlpack(np.arange(64, dtype=np.float32).reshape(8, 8), assumed_align=16)
+    >>> box = cute.make_layout((2, 4), stride=(4, 1))
+    >>> atom, coords = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), x, box, (2, 4))
+    >>> def kernel(atom, coords):
+    ...     bar = arch.alloc_smem(cute.Int64, 1)
+    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 8, alignment=128), box)
+    ...     with arch.elect_one():
+    ...         arch.mbarrier_init(bar, 1)
+    ...         arch.mbarrier_init_fence()
+    ...         arch.mbarrier_arrive_and_expect_tx(bar, 32)
+    ...     arch.sync_warp()
+    ...     tile = cute.group_modes(cute.local_tile(coords, (2, 4), (1, 1)), 0, 2)
+    ...     to, source = cpasync.tma_partition(atom, 0, cute.make_layout(1), cute.group_modes(s, 0, 2), tile)
+    ...     cute.copy(atom, source, to, tma_bar_ptr=bar)
+    ...     arch.mbarrier_wait(bar, 0)
+    ...     if arch.lane_idx() == 0:
+    ...         print(s[0, 0])
+    >>> cute.simulate(kernel)[1, 32](atom, coords)
+    20.0
+    """
     cta_layout = cta_layout if isinstance(cta_layout, Layout) else make_layout(cta_layout)
     for t, name in ((smem_tensor, "smem_tensor"), (gmem_tensor, "gmem_tensor")):
         if not isinstance(t, Tensor):
@@ -92,7 +114,14 @@ def create_tma_multicast_mask(cta_layout_vmnk: Layout, cta_coord_vmnk: Any, mcas
 @known_as("cute_nvgpu.cpasync")
 def prefetch_descriptor(tma_atom: CopyAtom) -> None:
     """Fetch the tensor map of `tma_atom` ahead of its first use. One thread or warp. Raises CuteError for an atom
-    without one. PTX prefetch.tensormap, sm_90."""
+    without one. PTX prefetch.tensormap, sm_90.
+
+    >>> from numba_cute.nvgpu import cpasync
+    >>> x = cute.runtime.from_dlpack(np.zeros((64, 64), np.float16), assumed_align=16)
+    >>> box = cute.make_layout((32, 32), stride=(32, 1))
+    >>> atom, coords = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), x, box, (32, 32))
+    >>> cute.simulate(lambda atom: cpasync.prefetch_descriptor(atom))[1, 32](atom)
+    """
     if tma_atom.tensor_map is None:
         raise CuteError(f"prefetch_descriptor: {tma_atom!r} is not a TMA atom")
     isa.prefetch_tensormap(tma_atom.tensor_map)

@@ -58,7 +58,35 @@ def copy_tensormap(tma_atom: CopyAtom, tensormap_ptr: Pointer) -> None:
     One thread, or several to places of their own; before the map is used from there it is released and acquired. That
     of an atom which the kernel made (`make_tiled_tma_atom`) is written there field by field. Raises CuteError for other
     atoms and pointers. PTX ld and st, 8 of 16 bytes each, any target; of the latter tensormap.replace, sm_90a, and
-    sm_100f and later families."""
+    sm_100f and later families.
+
+    >>> from numba_cute.nvgpu import cpasync
+    >>> x, y = [cute.runtime.from_dlpack(np.full((2, 4), i, np.float32), assumed_align=16) for i in (1, 2)]
+    >>> box = cute.make_layout((2, 4), stride=(4, 1))
+    >>> atom, coords = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), x, box, (2, 4))
+    >>> raw = np.zeros(256, np.uint8)
+    >>> at = -raw.ctypes.data % 128
+    >>> maps = cute.runtime.from_dlpack(raw[at : at + 128], assumed_align=128)
+    >>> def kernel(atom, coords, y, maps):
+    ...     bar = arch.alloc_smem(cute.Int64, 1)
+    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 8, alignment=128), box)
+    ...     with arch.elect_one():
+    ...         cpasync.copy_tensormap(atom, maps.iterator)
+    ...         cpasync.update_tma_descriptor(atom, y, maps.iterator)
+    ...         cpasync.fence_tma_desc_release()
+    ...         arch.mbarrier_init(bar, 1)
+    ...         arch.mbarrier_init_fence()
+    ...         arch.mbarrier_arrive_and_expect_tx(bar, 32)
+    ...     arch.sync_warp()
+    ...     cpasync.fence_tma_desc_acquire(maps.iterator)
+    ...     to, source = cute.group_modes(s, 0, 2), cute.group_modes(coords, 0, 2)
+    ...     cute.copy(atom, source, to, tma_bar_ptr=bar, tma_desc_ptr=maps.iterator)
+    ...     arch.mbarrier_wait(bar, 0)
+    ...     if arch.lane_idx() == 0:
+    ...         print(s[0, 0])
+    >>> cute.simulate(kernel)[1, 32](atom, coords, y, maps)
+    2.0
+    """
     _operation(tma_atom, "copy_tensormap")
     to = _place(tensormap_ptr, "copy_tensormap", "tensormap_ptr", AddressSpace.smem, *_GLOBAL)
     check_writable(tensormap_ptr, "copy_tensormap: tensormap_ptr")
@@ -81,7 +109,35 @@ def update_tma_descriptor(tma_atom: CopyAtom, gmem_tensor: Tensor, tma_desc_ptr:
     tma_atom: the atom whose map was copied there: gmem_tensor has the modes of the tensor it was made for, the same
     element type, and the same mode of stride 1 (of a stride that is known only at run time the simulator says whether
     it is). Raises CuteError for other tensors, and for im2col and interleaved atoms. PTX tensormap.replace, sm_90a, and
-    sm_100f and later families."""
+    sm_100f and later families.
+
+    >>> from numba_cute.nvgpu import cpasync
+    >>> x, y = [cute.runtime.from_dlpack(np.full((2, 4), i, np.float32), assumed_align=16) for i in (1, 2)]
+    >>> box = cute.make_layout((2, 4), stride=(4, 1))
+    >>> atom, coords = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), x, box, (2, 4))
+    >>> raw = np.zeros(256, np.uint8)
+    >>> at = -raw.ctypes.data % 128
+    >>> maps = cute.runtime.from_dlpack(raw[at : at + 128], assumed_align=128)
+    >>> def kernel(atom, coords, y, maps):
+    ...     bar = arch.alloc_smem(cute.Int64, 1)
+    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 8, alignment=128), box)
+    ...     with arch.elect_one():
+    ...         cpasync.copy_tensormap(atom, maps.iterator)
+    ...         cpasync.update_tma_descriptor(atom, y, maps.iterator)
+    ...         cpasync.fence_tma_desc_release()
+    ...         arch.mbarrier_init(bar, 1)
+    ...         arch.mbarrier_init_fence()
+    ...         arch.mbarrier_arrive_and_expect_tx(bar, 32)
+    ...     arch.sync_warp()
+    ...     cpasync.fence_tma_desc_acquire(maps.iterator)
+    ...     to, source = cute.group_modes(s, 0, 2), cute.group_modes(coords, 0, 2)
+    ...     cute.copy(atom, source, to, tma_bar_ptr=bar, tma_desc_ptr=maps.iterator)
+    ...     arch.mbarrier_wait(bar, 0)
+    ...     if arch.lane_idx() == 0:
+    ...         print(s[0, 0])
+    >>> cute.simulate(kernel)[1, 32](atom, coords, y, maps)
+    2.0
+    """
     what = "update_tma_descriptor"
     op = _operation(tma_atom, what)
     address = _place(tma_desc_ptr, what, "tma_desc_ptr", AddressSpace.smem, *_GLOBAL)
@@ -167,7 +223,35 @@ def _dimension(modes: list[tuple[Any, Any]], what: str) -> tuple[Any, Any]:
 def fence_tma_desc_acquire(tma_desc_ptr: Pointer) -> None:
     """Let this thread's later copies see the tensor map at `tma_desc_ptr` (global memory) as it is now. Before its
     first use, and after each change. Every thread that copies with it. Raises CuteError for other pointers. PTX
-    fence.proxy.tensormap acquire, sm_90."""
+    fence.proxy.tensormap acquire, sm_90.
+
+    >>> from numba_cute.nvgpu import cpasync
+    >>> x, y = [cute.runtime.from_dlpack(np.full((2, 4), i, np.float32), assumed_align=16) for i in (1, 2)]
+    >>> box = cute.make_layout((2, 4), stride=(4, 1))
+    >>> atom, coords = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), x, box, (2, 4))
+    >>> raw = np.zeros(256, np.uint8)
+    >>> at = -raw.ctypes.data % 128
+    >>> maps = cute.runtime.from_dlpack(raw[at : at + 128], assumed_align=128)
+    >>> def kernel(atom, coords, y, maps):
+    ...     bar = arch.alloc_smem(cute.Int64, 1)
+    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 8, alignment=128), box)
+    ...     with arch.elect_one():
+    ...         cpasync.copy_tensormap(atom, maps.iterator)
+    ...         cpasync.update_tma_descriptor(atom, y, maps.iterator)
+    ...         cpasync.fence_tma_desc_release()
+    ...         arch.mbarrier_init(bar, 1)
+    ...         arch.mbarrier_init_fence()
+    ...         arch.mbarrier_arrive_and_expect_tx(bar, 32)
+    ...     arch.sync_warp()
+    ...     cpasync.fence_tma_desc_acquire(maps.iterator)
+    ...     to, source = cute.group_modes(s, 0, 2), cute.group_modes(coords, 0, 2)
+    ...     cute.copy(atom, source, to, tma_bar_ptr=bar, tma_desc_ptr=maps.iterator)
+    ...     arch.mbarrier_wait(bar, 0)
+    ...     if arch.lane_idx() == 0:
+    ...         print(s[0, 0])
+    >>> cute.simulate(kernel)[1, 32](atom, coords, y, maps)
+    2.0
+    """
     isa.fence_proxy_tensormap_acquire(
         Uint64(_place(tma_desc_ptr, "fence_tma_desc_acquire", "tma_desc_ptr", *_GLOBAL)), scope="gpu"
     )
@@ -177,7 +261,35 @@ def fence_tma_desc_acquire(tma_desc_ptr: Pointer) -> None:
 @known_as("cute_nvgpu.cpasync")
 def fence_tma_desc_release() -> None:
     """Release this thread's changes of tensor maps in global memory to those that acquire them. PTX
-    fence.proxy.tensormap release, sm_90."""
+    fence.proxy.tensormap release, sm_90.
+
+    >>> from numba_cute.nvgpu import cpasync
+    >>> x, y = [cute.runtime.from_dlpack(np.full((2, 4), i, np.float32), assumed_align=16) for i in (1, 2)]
+    >>> box = cute.make_layout((2, 4), stride=(4, 1))
+    >>> atom, coords = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), x, box, (2, 4))
+    >>> raw = np.zeros(256, np.uint8)
+    >>> at = -raw.ctypes.data % 128
+    >>> maps = cute.runtime.from_dlpack(raw[at : at + 128], assumed_align=128)
+    >>> def kernel(atom, coords, y, maps):
+    ...     bar = arch.alloc_smem(cute.Int64, 1)
+    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 8, alignment=128), box)
+    ...     with arch.elect_one():
+    ...         cpasync.copy_tensormap(atom, maps.iterator)
+    ...         cpasync.update_tma_descriptor(atom, y, maps.iterator)
+    ...         cpasync.fence_tma_desc_release()
+    ...         arch.mbarrier_init(bar, 1)
+    ...         arch.mbarrier_init_fence()
+    ...         arch.mbarrier_arrive_and_expect_tx(bar, 32)
+    ...     arch.sync_warp()
+    ...     cpasync.fence_tma_desc_acquire(maps.iterator)
+    ...     to, source = cute.group_modes(s, 0, 2), cute.group_modes(coords, 0, 2)
+    ...     cute.copy(atom, source, to, tma_bar_ptr=bar, tma_desc_ptr=maps.iterator)
+    ...     arch.mbarrier_wait(bar, 0)
+    ...     if arch.lane_idx() == 0:
+    ...         print(s[0, 0])
+    >>> cute.simulate(kernel)[1, 32](atom, coords, y, maps)
+    2.0
+    """
     isa.fence_proxy_tensormap_release(scope="gpu")
 
 
@@ -186,7 +298,24 @@ def fence_tma_desc_release() -> None:
 def cp_fence_tma_desc_release(tma_desc_global_ptr: Pointer, tma_desc_shared_ptr: Pointer) -> None:
     """Copy the tensor map at `tma_desc_shared_ptr` (shared memory) to `tma_desc_global_ptr` (global memory), both
     aligned to 128 bytes, and release it to those that acquire it. A whole converged warp. Raises CuteError for other
-    pointers. PTX tensormap.cp_fenceproxy, sm_90."""
+    pointers. PTX tensormap.cp_fenceproxy, sm_90.
+
+    >>> from numba_cute.nvgpu import cpasync
+    >>> x = cute.runtime.from_dlpack(np.zeros((2, 4), np.float32), assumed_align=16)
+    >>> box = cute.make_layout((2, 4), stride=(4, 1))
+    >>> atom, _ = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), x, box, (2, 4))
+    >>> raw = np.zeros(256, np.uint8)
+    >>> at = -raw.ctypes.data % 128
+    >>> def kernel(atom, maps):
+    ...     staged = arch.alloc_smem(cute.Uint8, 128, alignment=128)
+    ...     with arch.elect_one():
+    ...         cpasync.copy_tensormap(atom, staged)
+    ...     arch.sync_warp()
+    ...     cpasync.cp_fence_tma_desc_release(maps.iterator, staged)
+    >>> cute.simulate(kernel)[1, 32](atom, cute.runtime.from_dlpack(raw[at : at + 128], assumed_align=128))
+    >>> bool(raw.any())
+    True
+    """
     what = "cp_fence_tma_desc_release"
     to = _place(tma_desc_global_ptr, what, "tma_desc_global_ptr", *_GLOBAL)
     check_writable(tma_desc_global_ptr, f"{what}: tma_desc_global_ptr")

@@ -43,7 +43,18 @@ class TmaInfo:
     """A TMA atom with its tensor; it unpacks into both: `atom, tensor = make_tiled_tma_atom(…)`.
 
     copy_atom: the atom. tma_tensor: the tensor of its coordinates. smem_layout: the shared-memory layout that it was
-    made for, of one stage or several."""
+    made for, of one stage or several.
+
+    >>> from numba_cute.nvgpu import cpasync
+    >>> x = cute.runtime.from_dlpack(np.zeros((64, 64), np.float16), assumed_align=16)
+    >>> box = cute.make_layout((32, 32), stride=(32, 1))
+    >>> info = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), x, box, (32, 32))
+    >>> atom, coords = info
+    >>> coords
+    Tensor((0, 0), (64,64):(1@1,1@0))
+    >>> info.smem_layout
+    (32,32):(32,1)
+    """
 
     copy_atom: CopyAtom
     tma_tensor: Tensor

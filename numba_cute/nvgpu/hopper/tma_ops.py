@@ -70,7 +70,13 @@ class TmaCopyOp(CopyOp):
     """Copy boxes by a tensor map: the base of all operations that do. PTX cp.async.bulk.tensor, sm_90.
 
     interleaved: True if the map's tensor is cut into slices of channels; recast: how many elements of the tensor one of
-    the map's is; both set by what makes the atom."""
+    the map's is; both set by what makes the atom.
+
+    >>> isinstance(nvgpu.cpasync.CopyBulkTensorTileG2SOp(), nvgpu.cpasync.TmaCopyOp)
+    True
+    >>> isinstance(nvgpu.cpasync.CopyBulkG2SOp(), nvgpu.cpasync.TmaCopyOp)
+    False
+    """
 
     interleaved: bool = field(default=False, kw_only=True, repr=False)
     recast: int = field(default=1, kw_only=True, repr=False)
@@ -233,7 +239,27 @@ class CopyBulkTensorTileG2SOp(Load):
     PTX cp.async.bulk.tensor, sm_90.
 
     cta_group: CtaGroup.ONE, or TWO: the bytes complete on the barrier of the first block of a pair (sm_100a).
-    interleaved, recast: set by make_tiled_tma_atom."""
+    interleaved, recast: set by make_tiled_tma_atom.
+
+    >>> from numba_cute.nvgpu import cpasync
+    >>> x = cute.runtime.from_dlpack(np.arange(64, dtype=np.float32).reshape(8, 8), assumed_align=16)
+    >>> box = cute.make_layout((2, 4), stride=(4, 1))
+    >>> atom, coords = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), x, box, (2, 4))
+    >>> def kernel(atom, coords):
+    ...     bar = arch.alloc_smem(cute.Int64, 1)
+    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 8, alignment=128), box)
+    ...     with arch.elect_one():
+    ...         arch.mbarrier_init(bar, 1)
+    ...         arch.mbarrier_init_fence()
+    ...         arch.mbarrier_arrive_and_expect_tx(bar, 32)
+    ...     arch.sync_warp()
+    ...     utils.block_copy(atom, cute.local_tile(coords, (2, 4), (1, 1)), s, tma_bar_ptr=bar)
+    ...     arch.mbarrier_wait(bar, 0)
+    ...     if arch.lane_idx() == 0:
+    ...         print(s[0, 0])
+    >>> cute.simulate(kernel)[1, 32](atom, coords)
+    20.0
+    """
 
     cta_group: CtaGroup = CtaGroup.ONE
 
@@ -244,7 +270,15 @@ class CopyBulkTensorTileG2SMulticastOp(Load):
     converged warp, of which one lane issues. PTX cp.async.bulk.tensor.multicast, sm_90.
 
     cta_group: CtaGroup.ONE, or TWO: the bytes complete on the barriers of the first blocks of the receivers' pairs
-    (sm_100a). interleaved, recast: set by make_tiled_tma_atom."""
+    (sm_100a). interleaved, recast: set by make_tiled_tma_atom.
+
+    >>> op = nvgpu.cpasync.CopyBulkTensorTileG2SMulticastOp()
+    >>> x = cute.runtime.from_dlpack(np.zeros((64, 64), np.float16), assumed_align=16)
+    >>> box = cute.make_layout((32, 64), stride=(64, 1))
+    >>> info = nvgpu.cpasync.make_tiled_tma_atom(op, x, box, (32, 64), num_multicast=2)  # each block loads a half
+    >>> info.tma_tensor
+    Tensor((0, 0), (64,64):(1@1,1@0))
+    """
 
     cta_group: CtaGroup = CtaGroup.ONE
 
@@ -266,7 +300,26 @@ class CopyBulkTensorTileS2GOp(Store):
     """Store a box from shared memory to a tensor in global memory by TMA. A whole converged warp, of which one lane
     issues, after the writers' proxy fences and a barrier. PTX cp.async.bulk.tensor, sm_90.
 
-    interleaved, recast: set by make_tiled_tma_atom."""
+    interleaved, recast: set by make_tiled_tma_atom.
+
+    >>> from numba_cute.nvgpu import cpasync
+    >>> x = cute.runtime.from_dlpack(np.arange(64, dtype=np.float32).reshape(8, 8), assumed_align=16)
+    >>> box = cute.make_layout((2, 4), stride=(4, 1))
+    >>> atom, coords = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileS2GOp(), x, box, (2, 4))
+    >>> def kernel(atom, coords, x):
+    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 8, alignment=128), box)
+    ...     if arch.lane_idx() == 0:
+    ...         s.fill(-1)
+    ...         arch.fence_view_async_shared()
+    ...     arch.sync_warp()
+    ...     utils.block_copy(atom, s, cute.local_tile(coords, (2, 4), (1, 1)))
+    ...     arch.cp_async_bulk_commit_group()
+    ...     arch.cp_async_bulk_wait_group(0)
+    ...     if arch.lane_idx() == 0:
+    ...         print(x[2, 3], x[2, 4])
+    >>> cute.simulate(kernel)[1, 32](atom, coords, x)
+    19.0 -1.0
+    """
 
 
 @static
@@ -277,7 +330,26 @@ class CopyReduceBulkTensorTileS2GOp(ByRow, TmaCopyOp):
 
     reduction_kind: ADD takes integers of 32 and 64 bits, f32, f16 and bf16; MIN and MAX the same integers, f16 and
     bf16; INC and DEC Uint32; AND, OR and XOR integers of 32 and 64 bits; there is no MUL. Raises CuteError for other
-    kinds, and for other types when the atom is made. interleaved, recast: set by make_tiled_tma_atom."""
+    kinds, and for other types when the atom is made. interleaved, recast: set by make_tiled_tma_atom.
+
+    >>> out = np.ones((1, 4), np.float32)
+    >>> t = cute.runtime.from_dlpack(out, assumed_align=16)
+    >>> row = cute.make_layout((1, 4), stride=(4, 1))
+    >>> add = nvgpu.cpasync.CopyReduceBulkTensorTileS2GOp(nvgpu.cpasync.ReductionOp.ADD)
+    >>> atom, coords = nvgpu.cpasync.make_tiled_tma_atom(add, t, row, (1, 4))
+    >>> def kernel(atom, coords):
+    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 4, alignment=128), row)
+    ...     if arch.lane_idx() < 4:
+    ...         s[0, arch.lane_idx()] = arch.lane_idx()
+    ...     arch.fence_view_async_shared()
+    ...     arch.sync_warp()
+    ...     utils.block_copy(atom, s, coords)
+    ...     arch.cp_async_bulk_commit_group()
+    ...     arch.cp_async_bulk_wait_group(0)
+    >>> cute.simulate(kernel)[1, 32](atom, coords)
+    >>> out
+    array([[1., 2., 3., 4.]], dtype=float32)
+    """
 
     reduction_kind: ReductionOp = ReductionOp.ADD
 

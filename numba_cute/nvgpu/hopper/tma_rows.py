@@ -49,7 +49,27 @@ class CopyBulkTensorGather4G2SOp(_Rows, Load):
     """Load four rows of a matrix by their indices from global to shared memory by TMA. A whole converged warp, of which
     one lane issues. PTX cp.async.bulk.tensor.tile::gather4, sm_100f.
 
-    cta_group: as of CopyBulkTensorTileG2SOp. interleaved, recast: set by make_gather4_tma_atom."""
+    cta_group: as of CopyBulkTensorTileG2SOp. interleaved, recast: set by make_gather4_tma_atom.
+
+    >>> x = cute.runtime.from_dlpack(np.repeat(np.arange(40, dtype=np.float32), 8).reshape(40, 8), assumed_align=16)
+    >>> four = cute.make_layout((4, 8), stride=(8, 1))
+    >>> atom, coords = nvgpu.cpasync.make_gather4_tma_atom(nvgpu.cpasync.CopyBulkTensorGather4G2SOp(), x, four)
+    >>> def kernel(atom, coords):
+    ...     bar = arch.alloc_smem(cute.Int64, 1)
+    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 32, alignment=128), four)
+    ...     with arch.elect_one():
+    ...         arch.mbarrier_init(bar, 1)
+    ...         arch.mbarrier_init_fence()
+    ...         arch.mbarrier_arrive_and_expect_tx(bar, 128)
+    ...     arch.sync_warp()
+    ...     rows = nvgpu.cpasync.gather4_rows(coords, (3, 30, 7, 1000))
+    ...     cute.copy(atom, cute.group_modes(rows, 0, 2), cute.group_modes(s, 0, 2), tma_bar_ptr=bar)
+    ...     arch.mbarrier_wait(bar, 0)
+    ...     if arch.lane_idx() == 0:
+    ...         print(s[0, 0], s[1, 0], s[2, 0], s[3, 0])
+    >>> cute.simulate(kernel, arch="sm_100a")[1, 32](atom, coords)
+    3.0 30.0 7.0 0.0
+    """
 
     cta_group: CtaGroup = CtaGroup.ONE
 
@@ -62,7 +82,14 @@ class CopyBulkTensorGather4G2SMulticastOp(_Rows, Load):
     `mcast_mask`. A whole converged warp, of which one lane issues.
     PTX cp.async.bulk.tensor.tile::gather4.multicast, sm_100f.
 
-    cta_group: as of CopyBulkTensorTileG2SMulticastOp. interleaved, recast: set by make_gather4_tma_atom."""
+    cta_group: as of CopyBulkTensorTileG2SMulticastOp. interleaved, recast: set by make_gather4_tma_atom.
+
+    >>> x = cute.runtime.from_dlpack(np.zeros((40, 64), np.float16), assumed_align=16)
+    >>> four = cute.make_layout((4, 64), stride=(64, 1))
+    >>> op = nvgpu.cpasync.CopyBulkTensorGather4G2SMulticastOp()
+    >>> nvgpu.cpasync.make_gather4_tma_atom(op, x, four).smem_layout
+    (4,64):(64,1)
+    """
 
     cta_group: CtaGroup = CtaGroup.ONE
 
@@ -76,7 +103,25 @@ class CopyBulkTensorScatter4S2GOp(_Rows, Store):
     warp, of which one lane issues, after the writers' proxy fences and a barrier.
     PTX cp.async.bulk.tensor.tile::scatter4, sm_100f.
 
-    interleaved, recast: set by make_gather4_tma_atom."""
+    interleaved, recast: set by make_gather4_tma_atom.
+
+    >>> out, four = np.zeros((40, 8), np.float32), cute.make_layout((4, 8), stride=(8, 1))
+    >>> op, x = nvgpu.cpasync.CopyBulkTensorScatter4S2GOp(), cute.runtime.from_dlpack(out, assumed_align=16)
+    >>> atom, coords = nvgpu.cpasync.make_gather4_tma_atom(op, x, four)
+    >>> def kernel(atom, coords):
+    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 32, alignment=128), four)
+    ...     if arch.lane_idx() == 0:
+    ...         s.fill(1)
+    ...         arch.fence_view_async_shared()
+    ...     arch.sync_warp()
+    ...     rows = nvgpu.cpasync.gather4_rows(coords, (3, 30, 7, 1000))
+    ...     cute.copy(atom, cute.group_modes(s, 0, 2), cute.group_modes(rows, 0, 2))
+    ...     arch.cp_async_bulk_commit_group()
+    ...     arch.cp_async_bulk_wait_group(0)
+    >>> cute.simulate(kernel, arch="sm_100a")[1, 32](atom, coords)
+    >>> np.flatnonzero(out[:, 0])
+    array([ 3,  7, 30])
+    """
 
     mode: ClassVar[str] = "tile::scatter4"
 
@@ -96,7 +141,14 @@ def make_gather4_tma_atom(
     op: CopyBulkTensorGather4G2SOp(), its multicast form, or CopyBulkTensorScatter4S2GOp(). gmem_tensor: (rows,
     columns), contiguous along columns. smem_layout: of the four rows, (4, columns of one copy), swizzled or not.
     internal_type, oob_fill, l2_promotion: as for make_tiled_tma_atom. Call it on the host; pass both results to the
-    kernel. Raises CuteError for other shapes, and as make_tiled_tma_atom does. PTX cp.async.bulk.tensor, sm_100f."""
+    kernel. Raises CuteError for other shapes, and as make_tiled_tma_atom does. PTX cp.async.bulk.tensor, sm_100f.
+
+    >>> x = cute.runtime.from_dlpack(np.zeros((40, 64), np.float16), assumed_align=16)
+    >>> four = cute.make_layout((4, 64), stride=(64, 1))
+    >>> atom, coords = nvgpu.cpasync.make_gather4_tma_atom(nvgpu.cpasync.CopyBulkTensorGather4G2SOp(), x, four)
+    >>> coords
+    Tensor((0, 0), (40,64):(1@1,1@0))
+    """
     given = (op, smem_layout, internal_type, oob_fill, l2_promotion)
     return derived(_gathering, gmem_tensor, *given)  # type: ignore[no-any-return]
 
@@ -139,7 +191,27 @@ def gather4_rows(coords: Tensor, rows: Any) -> Tensor:
     """Give the tensor (4, columns) of four rows, for `cute.copy` with a gathering or scattering atom.
 
     coords: the tensor that make_gather4_tma_atom gave. rows: four row indices; one beyond the matrix reads as zeros, or
-    is not written. Raises CuteError for others. Any thread."""
+    is not written. Raises CuteError for others. Any thread.
+
+    >>> x = cute.runtime.from_dlpack(np.repeat(np.arange(40, dtype=np.float32), 8).reshape(40, 8), assumed_align=16)
+    >>> four = cute.make_layout((4, 8), stride=(8, 1))
+    >>> atom, coords = nvgpu.cpasync.make_gather4_tma_atom(nvgpu.cpasync.CopyBulkTensorGather4G2SOp(), x, four)
+    >>> def kernel(atom, coords):
+    ...     bar = arch.alloc_smem(cute.Int64, 1)
+    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 32, alignment=128), four)
+    ...     with arch.elect_one():
+    ...         arch.mbarrier_init(bar, 1)
+    ...         arch.mbarrier_init_fence()
+    ...         arch.mbarrier_arrive_and_expect_tx(bar, 128)
+    ...     arch.sync_warp()
+    ...     rows = nvgpu.cpasync.gather4_rows(coords, (3, 30, 7, 1000))
+    ...     cute.copy(atom, cute.group_modes(rows, 0, 2), cute.group_modes(s, 0, 2), tma_bar_ptr=bar)
+    ...     arch.mbarrier_wait(bar, 0)
+    ...     if arch.lane_idx() == 0:
+    ...         print(s[0, 0], s[1, 0], s[2, 0], s[3, 0])
+    >>> cute.simulate(kernel, arch="sm_100a")[1, 32](atom, coords)
+    3.0 30.0 7.0 0.0
+    """
     at = coords.iterator if isinstance(coords, Tensor) else None
     if not isinstance(at, tuple) or len(at) != 2 or layout.rank(coords.layout) != 2:
         raise CuteError(f"gather4_rows: coords {coords!r} must be the tensor that make_gather4_tma_atom gave")

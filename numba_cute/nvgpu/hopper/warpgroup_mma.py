@@ -213,7 +213,12 @@ class MmaB1Op(WarpgroupMma):
 
     instruction_shape: (64, n, 256) or (64, n), n 8, 16, 24 or a multiple of 16 up to 256. a_src: where A lies.
     a_major_mode, b_major_mode: K. Operands are Uint8 tensors of 8 bits an element, (M, K / 8) and (N, K / 8), the first
-    bit lowest; `shape_mnk` counts bytes along K. Raises CuteError for others."""
+    bit lowest; `shape_mnk` counts bytes along K. Raises CuteError for others.
+
+    >>> op = nvgpu.warpgroup.MmaB1Op((64, 8), nvgpu.OperandSource.SMEM)
+    >>> cute.make_mma_atom(op).shape_mnk
+    (64, 8, 32)
+    """
 
     instruction_shape: tuple[int, ...]
     a_src: OperandSource
@@ -231,7 +236,33 @@ class MmaB1Op(WarpgroupMma):
 @known_as("cute_nvgpu.warpgroup")
 def fence() -> None:
     """Order accesses to accumulators and A registers before the next wgmma. It does not order shared memory. All
-    threads of the warpgroup. PTX wgmma.fence, sm_90a."""
+    threads of the warpgroup. PTX wgmma.fence, sm_90a.
+
+    >>> from numba_cute.nvgpu import OperandMajorMode, OperandSource, warpgroup
+    >>> K = OperandMajorMode.K
+    >>> op = warpgroup.MmaF16BF16Op(cute.Float16, cute.Float32, (64, 8, 16), OperandSource.SMEM, K, K)
+    >>> tiled = cute.make_tiled_mma(op)
+    >>> def kernel():
+    ...     smem = utils.SmemAllocator()
+    ...     lay_a, lay_b = [cute.make_layout((m, (8, 2)), stride=(8, (1, 8 * m))) for m in (64, 8)]
+    ...     a, b = [smem.allocate_tensor(cute.Float16, layout, 128) for layout in (lay_a, lay_b)]
+    ...     if arch.thread_idx()[0] == 0:
+    ...         a.fill(1)
+    ...         b.fill(2)
+    ...     arch.fence_view_async_shared()
+    ...     arch.sync_threads()
+    ...     thr = tiled.get_slice(arch.thread_idx()[0])
+    ...     acc = tiled.make_fragment_C(tiled.partition_shape_C((64, 8)))
+    ...     warpgroup.fence()
+    ...     f_a, f_b = tiled.make_fragment_A(thr.partition_A(a)), tiled.make_fragment_B(thr.partition_B(b))
+    ...     cute.gemm(tiled, acc, f_a, f_b, acc)
+    ...     warpgroup.commit_group()
+    ...     warpgroup.wait_group(0)
+    ...     if arch.thread_idx()[0] == 0:
+    ...         print(acc[0])
+    >>> cute.simulate(kernel)[1, 128]()
+    32.0
+    """
     isa.wgmma_fence()
 
 
@@ -239,7 +270,33 @@ def fence() -> None:
 @known_as("cute_nvgpu.warpgroup")
 def commit_group() -> None:
     """Close the group of wgmmas issued since the last one. All threads of the warpgroup. PTX wgmma.commit_group,
-    sm_90a."""
+    sm_90a.
+
+    >>> from numba_cute.nvgpu import OperandMajorMode, OperandSource, warpgroup
+    >>> K = OperandMajorMode.K
+    >>> op = warpgroup.MmaF16BF16Op(cute.Float16, cute.Float32, (64, 8, 16), OperandSource.SMEM, K, K)
+    >>> tiled = cute.make_tiled_mma(op)
+    >>> def kernel():
+    ...     smem = utils.SmemAllocator()
+    ...     lay_a, lay_b = [cute.make_layout((m, (8, 2)), stride=(8, (1, 8 * m))) for m in (64, 8)]
+    ...     a, b = [smem.allocate_tensor(cute.Float16, layout, 128) for layout in (lay_a, lay_b)]
+    ...     if arch.thread_idx()[0] == 0:
+    ...         a.fill(1)
+    ...         b.fill(2)
+    ...     arch.fence_view_async_shared()
+    ...     arch.sync_threads()
+    ...     thr = tiled.get_slice(arch.thread_idx()[0])
+    ...     acc = tiled.make_fragment_C(tiled.partition_shape_C((64, 8)))
+    ...     warpgroup.fence()
+    ...     f_a, f_b = tiled.make_fragment_A(thr.partition_A(a)), tiled.make_fragment_B(thr.partition_B(b))
+    ...     cute.gemm(tiled, acc, f_a, f_b, acc)
+    ...     warpgroup.commit_group()
+    ...     warpgroup.wait_group(0)
+    ...     if arch.thread_idx()[0] == 0:
+    ...         print(acc[0])
+    >>> cute.simulate(kernel)[1, 128]()
+    32.0
+    """
     isa.wgmma_commit_group()
 
 
@@ -253,7 +310,33 @@ def wait_group(group: int, after: Tensor | TensorSSA | None = None) -> None:
     that what they are made of runs beside the multiplies. Without it the assembler may begin the wait earlier: it
     moves it up over arithmetic. A few numbers that depend on all the rest do, as the sums of a softmax. It costs a
     comparison and an instruction that is skipped. Raises CuteError unless `group` is a static number in the range, and
-    for an `after` that is neither."""
+    for an `after` that is neither.
+
+    >>> from numba_cute.nvgpu import OperandMajorMode, OperandSource, warpgroup
+    >>> K = OperandMajorMode.K
+    >>> op = warpgroup.MmaF16BF16Op(cute.Float16, cute.Float32, (64, 8, 16), OperandSource.SMEM, K, K)
+    >>> tiled = cute.make_tiled_mma(op)
+    >>> def kernel():
+    ...     smem = utils.SmemAllocator()
+    ...     lay_a, lay_b = [cute.make_layout((m, (8, 2)), stride=(8, (1, 8 * m))) for m in (64, 8)]
+    ...     a, b = [smem.allocate_tensor(cute.Float16, layout, 128) for layout in (lay_a, lay_b)]
+    ...     if arch.thread_idx()[0] == 0:
+    ...         a.fill(1)
+    ...         b.fill(2)
+    ...     arch.fence_view_async_shared()
+    ...     arch.sync_threads()
+    ...     thr = tiled.get_slice(arch.thread_idx()[0])
+    ...     acc = tiled.make_fragment_C(tiled.partition_shape_C((64, 8)))
+    ...     warpgroup.fence()
+    ...     f_a, f_b = tiled.make_fragment_A(thr.partition_A(a)), tiled.make_fragment_B(thr.partition_B(b))
+    ...     cute.gemm(tiled, acc, f_a, f_b, acc)
+    ...     warpgroup.commit_group()
+    ...     warpgroup.wait_group(0)
+    ...     if arch.thread_idx()[0] == 0:
+    ...         print(acc[0])
+    >>> cute.simulate(kernel)[1, 128]()
+    32.0
+    """
     most = isa.wgmma_wait_group.cases[-1]["n"]
     if type(group) is not int or not 0 <= group <= most:
         raise CuteError(

@@ -9,11 +9,21 @@ import traceback
 
 
 class CuteError(Exception):
-    """The one exception of this library: what was asked, the value, the rule, and the remedy."""
+    """The one exception of this library: what was asked, the value, the rule, and the remedy.
+
+    >>> cute.make_layout((4, 8), stride=(1,))
+    Traceback (most recent call last):
+        ...
+    numba_cute.CuteError: stride=(1) does not match shape=(4,8): give one stride for each extent, nested in ...
+    """
 
 
 class InternalError(CuteError):
-    """This library failed at what it should do: a fault of its own, which no argument explains. Please report it."""
+    """This library failed at what it should do: a fault of its own, which no argument explains. Please report it.
+
+    >>> issubclass(cute.InternalError, cute.CuteError)
+    True
+    """
 
 
 class Signal(BaseException):

@@ -17,6 +17,11 @@ class Leaf:
 
     divisor: an integer that is known to divide it (1: nothing is known). kept: equal leaves are one object, so that
     results computed from it may be remembered. exact: it is computed with as an int of any size.
+
+    >>> def kernel(n):
+    ...     print(isinstance(n, cute.IntValue))
+    >>> cute.simulate(kernel)[1, 1](np.int32(3))
+    True
     """
 
     __slots__ = ()

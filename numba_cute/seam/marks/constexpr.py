@@ -29,6 +29,11 @@ class Constexpr(Known):  # type: ignore[misc]
     static. `cute.Constexpr(3)` is such an argument of a parameter without a mark. value: an int, a bool, a float, which
     a kernel holds as it does a float that is a global, or what is static anyway (a layout, an atom, an element type).
     CuteError: anything else; close over it, or make it a global.
+
+    >>> def kernel(n: cute.Constexpr):
+    ...     print(cute.make_layout((n, 4)))
+    >>> cute.simulate(kernel)[1, 1](3)
+    (3,4):(1,3)
     """
 
     def __init__(self, value: Any) -> None:

@@ -17,11 +17,19 @@ from .wait_graph import WaitGraph
 
 
 class SimError(CuteError):
-    """The kernel did something that the simulator forbids."""
+    """The kernel did something that the simulator forbids.
+
+    >>> issubclass(cute.sim.RaceError, cute.sim.SimError), issubclass(cute.sim.SimError, Exception)
+    (True, True)
+    """
 
 
 class SimWarning(SimError, UserWarning):
-    """The kernel did something that is probably not meant: a warning, and where warnings are errors a SimError."""
+    """The kernel did something that is probably not meant: a warning, and where warnings are errors a SimError.
+
+    >>> issubclass(cute.sim.SimWarning, UserWarning)
+    True
+    """
 
 
 class Cause(str):
@@ -30,37 +38,115 @@ class Cause(str):
 
 class DeadlockError(SimError):
     """No thread can go on, and nothing is in flight that could wake one. graph: who waits for whom, to print or to draw
-    (`.svg()`, `.html()`); None where a thread goes round a loop."""
+    (`.svg()`, `.html()`); None where a thread goes round a loop.
+
+    >>> def kernel():
+    ...     bar = arch.alloc_smem(cute.Int64, 1)
+    ...     arch.mbarrier_init(bar, 1)
+    ...     arch.mbarrier_init_fence()
+    ...     arch.mbarrier_wait(bar, 0)
+    >>> cute.simulate(kernel)[1, 1]()
+    Traceback (most recent call last):
+        ...
+    numba_cute.sim.ground.report.DeadlockError: deadlock ...
+    """
 
     graph: WaitGraph | None = None
 
 
 class RaceError(SimError):
-    """Two accesses to the same memory lack an order, or a proxy fence, between them."""
+    """Two accesses to the same memory lack an order, or a proxy fence, between them.
+
+    >>> def kernel():
+    ...     arch.store(arch.alloc_smem(cute.Int32, 1), arch.thread_idx()[0])
+    >>> cute.simulate(kernel)[1, 64]()
+    Traceback (most recent call last):
+        ...
+    numba_cute.sim.ground.report.RaceError: race: shared memory cuda.shared.array ...
+    """
 
 
 class BarrierError(SimError):
-    """An mbarrier, named barrier or cluster barrier was used against its rules."""
+    """An mbarrier, named barrier or cluster barrier was used against its rules.
+
+    >>> def kernel():
+    ...     bar = arch.alloc_smem(cute.Int64, 1)
+    ...     arch.mbarrier_init(bar, 1)
+    ...     arch.mbarrier_init_fence()
+    ...     arch.mbarrier_arrive_and_expect_tx(bar, 16)
+    >>> cute.simulate(kernel)[1, 1]()
+    Traceback (most recent call last):
+        ...
+    numba_cute.sim.ground.report.BarrierError: mbarrier cuda.shared.array ...
+    """
 
 
 class OutOfBoundsError(SimError):
-    """An access outside the memory that the kernel was given, or misaligned."""
+    """An access outside the memory that the kernel was given, or misaligned.
+
+    >>> def kernel(x):
+    ...     x[4] = 1
+    >>> cute.simulate(kernel)[1, 1](np.zeros(4))
+    Traceback (most recent call last):
+        ...
+    numba_cute.sim.ground.report.OutOfBoundsError: array: thread 0 (warp 0) of block (0, 0, 0) uses index 4 ...
+    """
 
 
 class ReadOnlyError(SimError):
-    """Memory that may only be read is written."""
+    """Memory that may only be read is written.
+
+    >>> x = np.zeros(4, np.float32)
+    >>> x.flags.writeable = False
+    >>> def kernel(x):
+    ...     cute.make_ptr(cute.Float32, x.iterator.toint(), cute.AddressSpace.gmem).store(1.0)
+    >>> cute.simulate(kernel)[1, 1](cute.runtime.from_dlpack(x))
+    Traceback (most recent call last):
+        ...
+    numba_cute.sim.ground.report.ReadOnlyError: global memory: thread 0 (warp 0) writes 4 bytes at x + 0 ...
+    """
 
 
 class UninitializedReadError(SimError):
-    """A read and use of what nobody has written: shared or tensor memory, registers, a local array."""
+    """A read and use of what nobody has written: shared or tensor memory, registers, a local array.
+
+    >>> def kernel(x):
+    ...     x[0] = arch.load(arch.alloc_smem(cute.Int32, 1), cute.Int32)
+    >>> cute.simulate(kernel)[1, 1](np.zeros(1, np.int32))
+    Traceback (most recent call last):
+        ...
+    numba_cute.sim.ground.report.UninitializedReadError: uninitialised: shared memory cuda.shared.array ...
+    """
 
 
 class SwizzleError(SimError):
-    """Shared memory is read by another swizzle than it was written by."""
+    """Shared memory is read by another swizzle than it was written by.
+
+    >>> def kernel():
+    ...     rows, row = cute.make_layout((64, 64), stride=(64, 1)), arch.thread_idx()[0]
+    ...     s = utils.SmemAllocator().allocate_tensor(cute.Float16, rows, 1024, cute.make_swizzle(3, 4, 3))
+    ...     for i in range(64):
+    ...         s[row, i] = 1.0
+    ...     plain = cute.make_ptr(cute.Float16, s.iterator.toint(), cute.AddressSpace.smem, assumed_align=128)
+    ...     r = cute.make_rmem_tensor(64, cute.Float16)
+    ...     cute.autovec_copy(cute.make_tensor(plain, rows)[row, None], r)
+    >>> cute.simulate(kernel)[1, 64]()
+    Traceback (most recent call last):
+        ...
+    numba_cute.sim.ground.report.SwizzleError: wrong swizzle: shared memory s + 128 bytes ...
+    """
 
 
 class DivergenceError(SimError):
-    """An instruction that threads must execute together was not."""
+    """An instruction that threads must execute together was not.
+
+    >>> def kernel():
+    ...     arch.barrier(barrier_id=1, number_of_threads=32 + 32 * (arch.thread_idx()[0] % 2))
+    >>> cute.simulate(kernel)[1, 64]()
+    Traceback (most recent call last):
+        ...
+    numba_cute.sim.ground.report.DivergenceError: bar_sync: its threads must agree on an operand, but ...
+    """
 
 
 for _cls in (

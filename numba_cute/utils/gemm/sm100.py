@@ -42,6 +42,11 @@ class EpilogueParams:
     cta_tile_shape_mnk: the CTA's tile. use_2cta_instrs: whether pairs multiply. epilogue_warp_id: the four warps, the
     first of which issues TMA's stores. epilog_sync_bar_id: a named barrier of theirs. num_c_stage: the buffers of
     shared memory. iter_acc_early_release_in_epilogue: the part after which overlapping accumulators are given back.
+
+    >>> from numba_cute.utils.gemm import sm100
+    >>> params = sm100.EpilogueParams(cute.Float32, cute.Float16, utils.LayoutEnum.ROW_MAJOR, (128, 64, 64))
+    >>> params.epilogue_warp_id
+    (0, 1, 2, 3)
     """
 
     acc_dtype: DType
@@ -59,7 +64,13 @@ class EpilogueParams:
 def transform_partitioned_tensor_layout(tensor: Tensor) -> Tensor:
     """View what a product is made of, ((M, N), rest M, rest N, rest…), as a tile: ((M, rest M), (N, rest N), rest…).
 
-    tensor: an accumulator, or a partition_C, in any memory. Raises CuteError for other modes."""
+    tensor: an accumulator, or a partition_C, in any memory. Raises CuteError for other modes.
+
+    >>> from numba_cute.utils.gemm import sm100
+    >>> part = cute.make_identity_tensor(((128, 64), 2, 3, 4))
+    >>> sm100.transform_partitioned_tensor_layout(part).shape
+    ((128, 2), (64, 3), 4)
+    """
     lay = tensor.layout if isinstance(tensor, Tensor) else None
     if not isinstance(lay, Layout) or layout.rank(lay) < 3 or layout.rank(lay[0]) != 2:
         raise CuteError(
@@ -85,7 +96,20 @@ def epilogue_tmem_copy_and_partition(
     gemm_kernel: as for `EpilogueParams`. tidx: the thread's number in its warpgroup. tAcc, tCgC: accumulators ((M, …),
     (N, …), stages) and the result ((M, …), (N, …), rest…), as `transform_partitioned_tensor_layout` gives them.
     epi_tile: the part (M, N) that leaves at once. use_2cta_instrs: whether pairs multiply. The parts are (T2R, T2R_M,
-    T2R_N, parts M, parts N, stages) and (T2R, T2R_M, T2R_N). PTX tcgen05.ld, sm_100f."""
+    T2R_N, parts M, parts N, stages) and (T2R, T2R_M, T2R_N). PTX tcgen05.ld, sm_100f.
+
+    >>> from numba_cute.utils.gemm import sm100
+    >>> row = utils.LayoutEnum.ROW_MAJOR
+    >>> params = sm100.EpilogueParams(cute.Float32, cute.Float16, row, (128, 64, 64))
+    >>> def kernel():
+    ...     place = cute.make_ptr(cute.Float32, 0, cute.AddressSpace.tmem, assumed_align=16)
+    ...     acc = cute.make_tensor(place, cute.make_layout((128, 64, 2), stride=(65536, 1, 64)))
+    ...     c = cute.make_identity_tensor((128, 64, 1, 1, 1))
+    ...     _, parts, r = sm100.epilogue_tmem_copy_and_partition(params, 0, acc, c, (128, 32), False)
+    ...     print(parts.shape, r.shape)
+    >>> cute.simulate(kernel, arch="sm_100a")[1, 1]()
+    (((32, 32), 1), 1, 1, 1, 2, 2) ((32, 1), 1, 1)
+    """
     k = gemm_kernel
     atom = get_tmem_load_op(k.cta_tile_shape_mnk, k.c_layout, k.c_dtype, k.acc_dtype, epi_tile, use_2cta_instrs)
     parts = flat_divide(tAcc, epi_tile)
@@ -112,7 +136,24 @@ def epilogue_smem_copy_and_partition(
 
     gemm_kernel: as for `EpilogueParams`. tiled_copy_t2r, tTR_rC: the copy of accumulators to registers, and registers
     of the results of the same shape. tidx: the thread's number in its warpgroup. sC: shared memory (epi M, epi N,
-    stages). PTX stmatrix, sm_90, or st.shared."""
+    stages). PTX stmatrix, sm_90, or st.shared.
+
+    >>> from numba_cute.utils.gemm import sm100
+    >>> row = utils.LayoutEnum.ROW_MAJOR
+    >>> params = sm100.EpilogueParams(cute.Float32, cute.Float16, row, (128, 64, 64))
+    >>> def kernel():
+    ...     place = cute.make_ptr(cute.Float32, 0, cute.AddressSpace.tmem, assumed_align=16)
+    ...     acc = cute.make_tensor(place, cute.make_layout((128, 64, 2), stride=(65536, 1, 64)))
+    ...     c = cute.make_identity_tensor((128, 64, 1, 1, 1))
+    ...     t2r, _, r = sm100.epilogue_tmem_copy_and_partition(params, 0, acc, c, (128, 32), False)
+    ...     half = cute.make_rmem_tensor(r.shape, cute.Float16)
+    ...     rows = cute.make_layout((128, 32, 2), stride=(32, 1, 4096))
+    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float16, 8192, alignment=128), rows)
+    ...     _, _, to = sm100.epilogue_smem_copy_and_partition(params, t2r, half, 0, s)
+    ...     print(to.shape)
+    >>> cute.simulate(kernel, arch="sm_100a")[1, 1]()
+    ((1, 32), 1, 1, 2)
+    """
     k = gemm_kernel
     atom = get_smem_store_op(k.c_layout, k.c_dtype, k.acc_dtype, tiled_copy_t2r)
     tiled = make_tiled_copy_D(atom, tiled_copy_t2r)
