@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the examples that move memory share: arrays on the device, their speed beside a plain copy, and the options."""
+"""Help the examples that move memory: arrays on the device, their speed beside a plain copy, and the options."""
 
 import argparse
 import json
@@ -17,7 +17,7 @@ GIB = 1 << 30
 
 
 def on_gpu(args):
-    """Whether to run on a GPU: there is one that this is compiled for, torch to make arrays with, and no --simulate."""
+    """Say whether to run on a GPU: there is one of this target, torch to make arrays with, and no --simulate."""
     if args.simulate or not cuda.is_available():
         return False
     try:

@@ -46,7 +46,7 @@ DTYPES = {"bf16": cute.BFloat16, "f16": cute.Float16}
 
 
 class Form(NamedTuple):
-    """What the kernel knows when it is compiled. group: query heads that share the keys and values of one."""
+    """The static part of a problem. group: query heads that share the keys and values of one."""
 
     dtype: cute.DType
     head_dim: int
@@ -92,7 +92,7 @@ def make_kernel(form):
 
     @cuda.jit
     def blocks_of(first_query, keys):
-        """How many blocks of keys a tile of queries sees."""
+        """Count the blocks of keys that a tile of queries sees."""
         seen = min(keys, first_query + TILE) if causal else keys
         return (seen + TILE - 1) // TILE
 

@@ -51,7 +51,7 @@ THREADS = 32 * WARPS
 
 
 class Kind(NamedTuple):
-    """What a number is made of: elements, factors, and how many elements share one."""
+    """The parts of a number: elements, factors, and how many elements share one."""
 
     element: cute.DType
     factor: cute.DType
@@ -241,7 +241,7 @@ def make_kernel(form):
 
 @cuda.jit
 def tma_parts(atom, which, of, tile, source):
-    """What one of `of` CTAs copies of a tile, in shared and in global memory."""
+    """Partition a tile for the copies of one of `of` CTAs, in shared and in global memory."""
     return cpasync.tma_partition(
         atom, which, cute.make_layout(of), cute.group_modes(tile, 0, 3), cute.group_modes(source, 0, 3)
     )
@@ -267,7 +267,7 @@ class Problem(NamedTuple):
 
 
 def factor_layout(rows, k, vector):
-    """Where the factor of an element (row, k, 0) of an operand stands."""
+    """Return the place of the factor of an element (row, k, 0) of an operand."""
     return blockscaled_layout.tile_atom_to_shape_SF((rows, k, 1), vector)
 
 

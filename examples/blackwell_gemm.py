@@ -38,7 +38,7 @@ ONE = CooperativeGroup(Agent.Thread)
 
 
 class Plan(NamedTuple):
-    """How a problem is cut. ctas: 1 or 2, which multiply together. cluster: CTAs along M and N. dynamic: whether the
+    """A cut of a problem. ctas: 1 or 2, which multiply together. cluster: CTAs along M and N. dynamic: whether the
     schedule is cluster launch control's."""
 
     ctas: int = 1
@@ -65,7 +65,7 @@ def next_dynamic(scheduler, responses):
 
 
 def make_epilogue(cta_tile, epi_tile, ctas, acc_type, c_type, next_work):
-    """How a CTA's four epilogue warps store its tiles: tensor memory -> registers -> shared memory -> (TMA) -> C, in
+    """Store a CTA's tiles by its four epilogue warps: tensor memory -> registers -> shared memory -> (TMA) -> C, in
     pieces of `epi_tile`."""
     assert cta_tile[1] // cute.size(epi_tile[1]) % STORE_STAGES == 0, "the next tile takes the other buffer"
     load = sm100.get_tmem_load_op(cta_tile, ROWS, c_type, acc_type, epi_tile, ctas == 2)

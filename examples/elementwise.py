@@ -26,7 +26,7 @@ ROWS = 4  # vectors of 16 bytes of each thread, below each other
 
 @traced
 def within(coords, shape):
-    """Which of the coordinates lie within a shape, as a tensor of Booleans in registers."""
+    """Say which coordinates lie within a shape, as a tensor of Booleans in registers."""
     inside = cute.make_rmem_tensor(coords.shape, cute.Boolean)
     for i in range(cute.size(inside)):
         inside[i] = cute.elem_less(coords[i], shape)
@@ -61,7 +61,7 @@ def add(a, b, c, copier):
 
 
 def arguments(a, b, c):
-    """What the kernel takes for three matrices of one shape and type, and its grid."""
+    """Return the kernel's arguments for three matrices of one shape and type, and its grid."""
     tensors = [from_dlpack(x, assumed_align=16) for x in (a, b, c)]
     values = 128 // tensors[0].element_type.width
     lanes = cute.make_layout((THREADS // 32, 32), stride=(32, 1))

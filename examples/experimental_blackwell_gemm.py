@@ -41,7 +41,7 @@ MULTIPLIES = {1: OperationTypeEnum.SM100_MMA_1SM_SS, 2: OperationTypeEnum.SM100_
 
 
 def make_mainloop(load, multiply, vmnk, multicast):
-    """What makes the pipeline of shared memory."""
+    """Return what makes the pipeline of shared memory."""
     create = ext.TMAToUMMAPipeline.create_with_mask if multicast else ext.TMAToUMMAPipeline.create
 
     @cute.jit
@@ -52,7 +52,7 @@ def make_mainloop(load, multiply, vmnk, multicast):
 
 
 def make_epilogue(cta_tile, epi_tile, ctas, acc_type, c_type):
-    """How the four epilogue warps store a tile in pieces: tensor memory -> registers -> shared memory -> (TMA) -> C.
+    """Store a tile in pieces by the four epilogue warps: tensor memory -> registers -> shared memory -> (TMA) -> C.
 
     cta_tile: a block's tile (M, N, K)."""
     load = sm100.get_tmem_load_op(cta_tile, ROWS, c_type, acc_type, epi_tile, ctas == 2)

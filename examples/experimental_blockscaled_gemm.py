@@ -44,7 +44,7 @@ FACTORS = cute.Int16  # TMA takes two factors for one element
 
 
 def make_load(ctas, sfb_vmnk):
-    """How a block loads B's factors, of which a pair needs the same: whole, or half of them for both."""
+    """Make what loads B's factors, which both blocks of a pair need: whole, or half of them for both."""
     kind = LOADS[ctas, ctas == 2]
 
     @cute.jit

@@ -100,7 +100,7 @@ def torch_type(dtype):
 
 
 def cublas(a, b, c):
-    """What makes C of A and B with cuBLAS (torch arrays on the device)."""
+    """Return a function that makes C of A and B with cuBLAS (torch arrays on the device)."""
     if a.dtype == torch.int8 == b.dtype:
         return lambda: torch._int_mm(a, b.T, out=c)
     if a.dtype.itemsize == b.dtype.itemsize == 1:
@@ -190,7 +190,7 @@ def parser(doc, dtypes, arch, small):
 
 
 def has_gpu(least, most=(99, 0)):
-    """Whether there is a GPU of such a compute capability; says so if not."""
+    """Say whether there is a GPU of such a compute capability, and print it if not."""
     if cuda.is_available() and least <= tuple(cuda.get_current_device().compute_capability) <= most:
         return True
     print(f"no GPU of compute capability {least[0]}.{least[1]} is used: the kernel runs in the simulator")

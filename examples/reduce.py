@@ -51,7 +51,7 @@ def root_mean_square(a, out, chunk):
 
 
 def arguments(a, out):
-    """What the kernel takes for A (M, N) and the M results in float32, and its grid."""
+    """Return the kernel's arguments for A (M, N) and the M results in float32, and its grid."""
     a, out = from_dlpack(a, assumed_align=16), from_dlpack(out)
     values = VECTOR // a.element_type.bytes
     chunk = cute.make_layout(((values, LOADS), 32), stride=((1, 32 * values), values))

@@ -52,7 +52,7 @@ def transpose(x, y, s_layout, swizzle, square, mirrored, tiler, store):
 
 
 def arguments(a, b):
-    """What the kernel takes for A (M, N) and B (N, M), row-major, and its grid."""
+    """Return the kernel's arguments for A (M, N) and B (N, M), row-major, and its grid."""
     x, y = from_dlpack(a.T, assumed_align=16), from_dlpack(b.T, assumed_align=16)
     dtype = x.element_type
     side = 128 // dtype.width

@@ -17,7 +17,7 @@ from tests import api
 TORCH = importlib.util.find_spec("torch")
 XDSL = importlib.util.find_spec("xdsl") is not None  # Python 3.10 has none
 NAMES = {"cute": cute, "arch": arch, "nvgpu": nvgpu, "pipeline": pipeline, "utils": utils, "np": np, "cuda": cuda}
-FEWEST = 870  # public functions, classes and element types with an example: raise it
+FEWEST = 870  # public functions, classes and element types with an example, or in that of another: raise it
 
 
 def examined():
@@ -52,8 +52,20 @@ def test_examples_give_what_they_show(module, monkeypatch, tmp_path):
     assert not said, "".join(said)
 
 
+SEE = re.compile(r"\n\nSee the example of `(\w+)`\.$")
+REFERRING = {(m, n): see[1] for m, docs in FOUND.items() for n, doc in docs if (see := SEE.search(doc))}
+"""Names that go together have one example: the name that has it, by the module and name of each other."""
+
+
+def test_an_example_that_is_referred_to_uses_the_name():
+    assert REFERRING
+    for (module, name), other in REFERRING.items():
+        examples = [doc for n, doc in WITH.get(module, ()) if n.endswith(f".{other}")]
+        assert examples and re.search(rf"\b{name.rpartition('.')[2]}\b", examples[0]), (name, other)
+
+
 def test_as_many_names_have_an_example_as_before():
-    assert sum(map(len, WITH.values())) >= FEWEST
+    assert sum(map(len, WITH.values())) + len(REFERRING) >= FEWEST
 
 
 def test_an_example_stands_at_the_end():
@@ -66,7 +78,7 @@ def counts():
     """How many names have an example of their own, how many of the others a tutorial's script uses, and all."""
     from website import reference
 
-    own = [n for docs in WITH.values() for n, _ in docs]
+    own = [*(n for docs in WITH.values() for n, _ in docs), *(n for _, n in REFERRING)]
     names = [n for docs in FOUND.values() for n, _ in docs]
     used = [n for n in names if n not in own and reference.lessons(n.rpartition(".")[2])]
     return len(own), len(used), len(names)

@@ -24,7 +24,7 @@ def transpose(x, y, layout):
 
 
 def passes(layout):
-    """How many passes the busiest column takes, by counting banks in plain Python."""
+    """Count the passes of the busiest column, bank by bank, in plain Python."""
     most = 0
     for column in range(N):
         banks = [layout((lane, column)) % 32 for lane in range(N)]

@@ -24,7 +24,7 @@ b_layout = sm90.make_smem_layout_b(ROW, (M, N, K), cute.BFloat16, STAGES)
 
 @traced
 def parts(tma, tensor, shared, tile):
-    """What the copies of a pipeline take: (to a stage, of a tile of K)."""
+    """Partition for the copies of a pipeline: (shared memory by stages, global memory by tiles of K)."""
     tiles = cute.local_tile(tensor, tile, (0, None))
     return cpasync.tma_partition(
         tma, 0, cute.make_layout(1), cute.group_modes(shared, 0, 2), cute.group_modes(tiles, 0, 2)

@@ -38,16 +38,7 @@ def cp_async_wait_group(n: int) -> None:
     """Wait until at most the `n` (static, 0 to 63) latest groups of cp.async of this thread are incomplete. Each
     thread; others see its copies after a barrier. PTX cp.async.wait_group, sm_80.
 
-    >>> x = cute.runtime.from_dlpack(np.arange(4, dtype=np.float32), assumed_align=16)
-    >>> def kernel(x):
-    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 4, alignment=16), cute.make_layout(4))
-    ...     atom = cute.make_copy_atom(nvgpu.cpasync.CopyG2SOp(), cute.Float32, num_bits_per_copy=128)
-    ...     cute.copy(atom, x, s)
-    ...     arch.cp_async_commit_group()
-    ...     arch.cp_async_wait_group(0)
-    ...     print(s[3])
-    >>> cute.simulate(kernel)[1, 1](x)
-    3.0
+    See the example of `cp_async_commit_group`.
     """
     if type(n) is not int or not 0 <= n <= 63:
         raise CuteError(f"cp_async_wait_group: n {n!r} must be a static number in [0, 63]{how_static(n)}")
@@ -102,17 +93,7 @@ def cp_async_bulk_wait_group(group: int, read: bool = False) -> None:
     `read`, until only those have still to read their sources. The thread that committed them. PTX
     cp.async.bulk.wait_group, sm_90.
 
-    >>> x = cute.runtime.from_dlpack(np.arange(4, dtype=np.float32), assumed_align=16)
-    >>> def kernel(x):
-    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 4, alignment=16), cute.make_layout(4))
-    ...     s.fill(7)
-    ...     arch.fence_view_async_shared()
-    ...     cute.copy(cute.make_copy_atom(nvgpu.cpasync.CopyBulkS2GOp(), cute.Float32), s, x)
-    ...     arch.cp_async_bulk_commit_group()
-    ...     arch.cp_async_bulk_wait_group(0)
-    ...     print(x[3])
-    >>> cute.simulate(kernel)[1, 1](x)
-    7.0
+    See the example of `cp_async_bulk_commit_group`.
     """
     if type(group) is not int or not 0 <= group <= 31:
         raise CuteError(

@@ -65,15 +65,7 @@ def mbarrier_init_fence() -> None:
     """Make this thread's initialisations of barriers visible to the cluster and to TMA. The thread that made them,
     before a barrier of the block or cluster. PTX fence.mbarrier_init.release.cluster, sm_90.
 
-    >>> def kernel():
-    ...     bar = arch.alloc_smem(cute.Int64, 1)
-    ...     if arch.thread_idx()[0] == 0:
-    ...         arch.mbarrier_init(bar, 64)
-    ...         arch.mbarrier_init_fence()
-    ...     arch.sync_threads()
-    ...     arch.mbarrier_arrive(bar)
-    ...     arch.mbarrier_wait(bar, 0)
-    >>> cute.simulate(kernel)[1, 64]()
+    See the example of `mbarrier_init`.
     """
     isa.fence_mbarrier_init()
 

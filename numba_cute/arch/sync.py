@@ -137,17 +137,7 @@ def cluster_wait() -> None:
     """Wait until all threads of the cluster have arrived, acquiring what they released. All threads of the cluster. PTX
     barrier.cluster.wait.acquire, sm_90.
 
-    >>> def kernel():
-    ...     me, place = arch.block_idx_in_cluster(), arch.alloc_smem(cute.Int32, 1)
-    ...     arch.store(place, 10 + me)
-    ...     arch.cluster_arrive()
-    ...     arch.cluster_wait()
-    ...     print(me, arch.load(arch.map_dsmem_ptr(place, 1 - me), cute.Int32, ss="cluster"))
-    ...     arch.cluster_arrive()  # nobody leaves while a peer reads
-    ...     arch.cluster_wait()
-    >>> cute.simulate(kernel, cluster=2)[2, 1]()
-    1 10
-    0 11
+    See the example of `cluster_arrive`.
     """
     isa.cluster_wait()
 

@@ -190,10 +190,6 @@ def tcgen05_fence_after_thread_sync() -> None:
     """Order this thread's later work on tensor memory after its last synchronisation with other threads: a barrier, or
     the mbarrier of a `tcgen05.commit`. Any thread. PTX tcgen05.fence::after_thread_sync, sm_100f.
 
-    >>> def kernel():
-    ...     arch.tcgen05_fence_before_thread_sync()
-    ...     arch.sync_threads()
-    ...     arch.tcgen05_fence_after_thread_sync()
-    >>> cute.simulate(kernel, arch="sm_100a")[1, 64]()
+    See the example of `tcgen05_fence_before_thread_sync`.
     """
     isa.tcgen05_fence_after()

@@ -241,24 +241,7 @@ def producer_acquire(pipeline: Any, state: PipelineState, token: Any = None) -> 
     true. The producing threads: a whole warp for TMA and tcgen05.mma. What TMA fills is announced by the loads. PTX
     mbarrier.try_wait.parity, and of TMA mbarrier.arrive on the stage's full barrier, sm_90.
 
-    >>> from numba_cute import experimental as ext
-    >>> simt = ext.OperationTypeEnum.SIMT
-    >>> def kernel():
-    ...     ring = ext.allocate(cute.Int32, cute.AddressSpace.smem, (32, 2))
-    ...     pipe, producer, consumer = ext.create_pipeline(2, simt, simt, 32, 32)
-    ...     lane = arch.lane_idx()
-    ...     if arch.warp_idx() == 0:
-    ...         ext.producer_acquire(pipe, producer)
-    ...         ring[lane, producer.index] = 10 * lane
-    ...         ext.producer_commit(pipe, producer)
-    ...         ext.pipeline_tail(pipe, ext.pipeline_advance_iterator(pipe, producer))
-    ...     else:
-    ...         ext.consumer_wait(pipe, consumer)
-    ...         if lane == 0:
-    ...             print(ring[31, consumer.index])
-    ...         ext.consumer_release(pipe, consumer)
-    >>> cute.simulate(kernel)[1, 64]()
-    310
+    See the example of `pipeline_tail`.
     """
     pipeline.producer_acquire(state, token)
 
@@ -296,24 +279,7 @@ def producer_commit(pipeline: Any, state: PipelineState) -> None:
     producing threads: a whole warp for TMA and tcgen05.mma. PTX mbarrier.arrive, sm_90 (TMA's barrier has its bytes
     already), cp.async.mbarrier.arrive, sm_80, or tcgen05.commit, sm_100f.
 
-    >>> from numba_cute import experimental as ext
-    >>> simt = ext.OperationTypeEnum.SIMT
-    >>> def kernel():
-    ...     ring = ext.allocate(cute.Int32, cute.AddressSpace.smem, (32, 2))
-    ...     pipe, producer, consumer = ext.create_pipeline(2, simt, simt, 32, 32)
-    ...     lane = arch.lane_idx()
-    ...     if arch.warp_idx() == 0:
-    ...         ext.producer_acquire(pipe, producer)
-    ...         ring[lane, producer.index] = 10 * lane
-    ...         ext.producer_commit(pipe, producer)
-    ...         ext.pipeline_tail(pipe, ext.pipeline_advance_iterator(pipe, producer))
-    ...     else:
-    ...         ext.consumer_wait(pipe, consumer)
-    ...         if lane == 0:
-    ...             print(ring[31, consumer.index])
-    ...         ext.consumer_release(pipe, consumer)
-    >>> cute.simulate(kernel)[1, 64]()
-    310
+    See the example of `pipeline_tail`.
     """
     pipeline.producer_commit(state)
 
@@ -323,24 +289,7 @@ def consumer_wait(pipeline: Any, state: PipelineState, token: Any = None) -> Non
     """Wait until the stage of the consumer's `state` in `pipeline` is full, unless `token`, of an earlier try, is true.
     Any consuming thread. PTX mbarrier.try_wait.parity, sm_90.
 
-    >>> from numba_cute import experimental as ext
-    >>> simt = ext.OperationTypeEnum.SIMT
-    >>> def kernel():
-    ...     ring = ext.allocate(cute.Int32, cute.AddressSpace.smem, (32, 2))
-    ...     pipe, producer, consumer = ext.create_pipeline(2, simt, simt, 32, 32)
-    ...     lane = arch.lane_idx()
-    ...     if arch.warp_idx() == 0:
-    ...         ext.producer_acquire(pipe, producer)
-    ...         ring[lane, producer.index] = 10 * lane
-    ...         ext.producer_commit(pipe, producer)
-    ...         ext.pipeline_tail(pipe, ext.pipeline_advance_iterator(pipe, producer))
-    ...     else:
-    ...         ext.consumer_wait(pipe, consumer)
-    ...         if lane == 0:
-    ...             print(ring[31, consumer.index])
-    ...         ext.consumer_release(pipe, consumer)
-    >>> cute.simulate(kernel)[1, 64]()
-    310
+    See the example of `pipeline_tail`.
     """
     pipeline.consumer_wait(state, token)
 
@@ -377,24 +326,7 @@ def consumer_release(pipeline: Any, state: PipelineState) -> None:
     """Announce that the stage of the consumer's `state` in `pipeline` may be filled again. The consuming threads: whole
     warps for what TMA fills and for tcgen05.mma. PTX mbarrier.arrive, sm_90, or tcgen05.commit, sm_100f.
 
-    >>> from numba_cute import experimental as ext
-    >>> simt = ext.OperationTypeEnum.SIMT
-    >>> def kernel():
-    ...     ring = ext.allocate(cute.Int32, cute.AddressSpace.smem, (32, 2))
-    ...     pipe, producer, consumer = ext.create_pipeline(2, simt, simt, 32, 32)
-    ...     lane = arch.lane_idx()
-    ...     if arch.warp_idx() == 0:
-    ...         ext.producer_acquire(pipe, producer)
-    ...         ring[lane, producer.index] = 10 * lane
-    ...         ext.producer_commit(pipe, producer)
-    ...         ext.pipeline_tail(pipe, ext.pipeline_advance_iterator(pipe, producer))
-    ...     else:
-    ...         ext.consumer_wait(pipe, consumer)
-    ...         if lane == 0:
-    ...             print(ring[31, consumer.index])
-    ...         ext.consumer_release(pipe, consumer)
-    >>> cute.simulate(kernel)[1, 64]()
-    310
+    See the example of `pipeline_tail`.
     """
     pipeline.consumer_release(state)
 

@@ -416,12 +416,7 @@ def wait_unaligned(barrier_id: Int, num_threads: int) -> None:
     """Arrive at the named barrier `barrier_id` (0 to 15) and wait until `num_threads` threads, a multiple of 32, have.
     Any thread; those of a warp need not come together. PTX barrier.cta.sync, sm_70.
 
-    >>> def kernel():
-    ...     if arch.lane_idx() < 16:
-    ...         pipeline.arrive_unaligned(1, 32)
-    ...     else:
-    ...         pipeline.wait_unaligned(1, 32)
-    >>> cute.simulate(kernel)[1, 32]()
+    See the example of `arrive_unaligned`.
     """
     NamedBarrier(barrier_id, num_threads).wait_unaligned()
 

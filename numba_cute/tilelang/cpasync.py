@@ -169,16 +169,7 @@ def cp_async_gs_conditional(
 def cp_async_commit() -> None:
     """Close the group of all cp.async that this thread issued since the last one. PTX cp.async.commit_group, sm_80.
 
-    >>> from numba_cute.tilelang import cpasync as tl
-    >>> x = cute.runtime.from_dlpack(np.arange(4, dtype=np.float32), assumed_align=16)
-    >>> def kernel(x):
-    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 4, alignment=16), cute.make_layout(4))
-    ...     tl.cp_async_gs(16, s.iterator, x.iterator)
-    ...     tl.cp_async_commit()
-    ...     tl.cp_async_wait(0)
-    ...     print(s[3])
-    >>> cute.simulate(kernel)[1, 1](x)
-    3.0
+    See the example of `cp_async_gs`.
     """
     arch.cp_async_commit_group()
 
@@ -188,16 +179,7 @@ def cp_async_wait(n: int) -> None:
     """Wait until at most the `n` latest groups of cp.async of this thread are incomplete. PTX cp.async.wait_group,
     sm_80.
 
-    >>> from numba_cute.tilelang import cpasync as tl
-    >>> x = cute.runtime.from_dlpack(np.arange(4, dtype=np.float32), assumed_align=16)
-    >>> def kernel(x):
-    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 4, alignment=16), cute.make_layout(4))
-    ...     tl.cp_async_gs(16, s.iterator, x.iterator)
-    ...     tl.cp_async_commit()
-    ...     tl.cp_async_wait(0)
-    ...     print(s[3])
-    >>> cute.simulate(kernel)[1, 1](x)
-    3.0
+    See the example of `cp_async_gs`.
     """
     arch.cp_async_wait_group(n)
 
@@ -382,18 +364,7 @@ def tma_store_wait(count: int, *, read: bool | None = None) -> None:
     """Wait until at most the `count` latest groups of this thread are incomplete; with `read`, until only those have
     still to read their sources. PTX cp.async.bulk.wait_group, sm_90.
 
-    >>> from numba_cute.tilelang import cpasync as tl
-    >>> x = cute.runtime.from_dlpack(np.arange(4, dtype=np.float32), assumed_align=16)
-    >>> def kernel(x):
-    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 4, alignment=16), cute.make_layout(4))
-    ...     s.fill(1)
-    ...     tl.fence_proxy_async()
-    ...     tl.tma_store(x.iterator, s.iterator, 16)
-    ...     tl.tma_store_arrive()
-    ...     tl.tma_store_wait(0)
-    ...     print(x[3])
-    >>> cute.simulate(kernel)[1, 1](x)
-    1.0
+    See the example of `tma_store_arrive`.
     """
     arch.cp_async_bulk_wait_group(count, read=bool(read))
 
@@ -488,16 +459,7 @@ def mbarrier_arrive(mbar_ptr: Any, cta_id: Any = None) -> None:
     """Arrive once at `mbar_ptr`, here or in block `cta_id` of the cluster. Any thread. PTX mbarrier.arrive, sm_80;
     sm_90 with `cta_id`.
 
-    >>> from numba_cute.tilelang import cpasync as tl
-    >>> def kernel():
-    ...     bar = arch.alloc_smem(cute.Uint64, 1)
-    ...     if arch.thread_idx()[0] == 0:
-    ...         tl.mbarrier_init(bar, 32)
-    ...         tl.fence_barrier_init()
-    ...     arch.sync_threads()
-    ...     tl.mbarrier_arrive(bar)
-    ...     tl.mbarrier_wait(bar, 0)
-    >>> cute.simulate(kernel)[1, 32]()
+    See the example of `mbarrier_init`.
     """
     arch.mbarrier_arrive(mbar_ptr, cta_id)
 
@@ -507,16 +469,7 @@ def mbarrier_wait(mbar_ptr: Any, phase: Any, timeout_ns: int = 10000000) -> None
     """Wait until the phase of parity `phase` of `mbar_ptr` has completed, however long that takes. timeout_ns:
     accepted; the hardware decides the time between two looks. Any thread. PTX mbarrier.try_wait, sm_90.
 
-    >>> from numba_cute.tilelang import cpasync as tl
-    >>> def kernel():
-    ...     bar = arch.alloc_smem(cute.Uint64, 1)
-    ...     if arch.thread_idx()[0] == 0:
-    ...         tl.mbarrier_init(bar, 32)
-    ...         tl.fence_barrier_init()
-    ...     arch.sync_threads()
-    ...     tl.mbarrier_arrive(bar)
-    ...     tl.mbarrier_wait(bar, 0)
-    >>> cute.simulate(kernel)[1, 32]()
+    See the example of `mbarrier_init`.
     """
     arch.mbarrier_wait(mbar_ptr, phase)
 
@@ -571,18 +524,7 @@ def fence_proxy_async() -> None:
     """Order this thread's accesses of shared memory before later ones of TMA. PTX fence.proxy.async.shared::cta,
     sm_90.
 
-    >>> from numba_cute.tilelang import cpasync as tl
-    >>> x = cute.runtime.from_dlpack(np.arange(4, dtype=np.float32), assumed_align=16)
-    >>> def kernel(x):
-    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 4, alignment=16), cute.make_layout(4))
-    ...     s.fill(1)
-    ...     tl.fence_proxy_async()
-    ...     tl.tma_store(x.iterator, s.iterator, 16)
-    ...     tl.tma_store_arrive()
-    ...     tl.tma_store_wait(0)
-    ...     print(x[3])
-    >>> cute.simulate(kernel)[1, 1](x)
-    1.0
+    See the example of `tma_store_arrive`.
     """
     arch.fence_proxy("async.shared", space="cta")
 

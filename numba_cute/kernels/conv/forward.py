@@ -101,7 +101,7 @@ def _launch(
 def _plan(
     what: str, x: Any, weight: Any, how: tuple[Any, Any, Any], epilogue: Epilogue | None, out_dtype: Any
 ) -> tuple[Walk, tuple[int, ...], Any]:
-    """How the filter goes over the images, and the result's shape and type, if `out` does not say another."""
+    """Return how the filter goes over the images, and the result's shape and type, if `out` does not say another."""
     torch, modes = entry.pytorch(), MODES[what]
     entry.check(what, "x", x, dtypes=OPERANDS, rank=modes + 2, last=False)
     shape = (None, x.shape[1], *(None,) * modes)

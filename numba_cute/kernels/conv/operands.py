@@ -20,7 +20,7 @@ from ..gemm.operands import Source, load_op, tensor_of
 
 @dataclass(frozen=True)
 class Walk:
-    """How a filter goes over images: of each number as many as there are spatial modes, outermost (D, or H) first.
+    """The way of a filter over images: of each number as many as there are spatial modes, outermost (D, or H) first.
 
     taps: the filter's extents. stride: between output pixels. before, after: zeros around the image, fewer than none
     where they leave out some of it. dilation: between taps."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a convolution's GEMM is cut: what `gemm/plan.py` has, with what convolutions alone gain by.
+"""Cut a convolution's GEMM: what `gemm/plan.py` has, with what convolutions alone gain by.
 
 There are few columns, and rows without end: up to 128 output channels are the rows of turned tiles, which have 256
 pixels, and filters of few channels that fit into shared memory stay there.
@@ -96,7 +96,7 @@ def chosen(
 
 
 class Groups(NamedTuple):
-    """How the gradient of filters is cut: a Plan, which says the parts of the pixels too (`splits`), or an Umma; how
+    """A cut of the gradient of filters: a Plan, which says the parts of the pixels too (`splits`), or an Umma; how
     many parts these are, whose sums are added; and the channels, of which each tap has whole multiples."""
 
     cut: Plan | Umma

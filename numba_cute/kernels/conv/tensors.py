@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the entries of convolutions make of PyTorch's arguments and tensors: walks, places, and what they refuse."""
+"""Read PyTorch's arguments and tensors for the entries of convolutions: walks, places, and what they refuse."""
 
 from __future__ import annotations
 

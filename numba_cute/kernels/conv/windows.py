@@ -160,7 +160,7 @@ def windows(
 
 
 class Window(NamedTuple):
-    """How the gradient of filters is cut. rows: of taps, that a CTA has. along: taps of a row that it has. parts: how
+    """A cut of the gradient of filters. rows: of taps, that a CTA has. along: taps of a row that it has. parts: how
     many share the places."""
 
     rows: int

@@ -99,7 +99,7 @@ def magnitude(tensor: Any, along: str = "all") -> Given:
 
 
 class Epilogue:
-    """What becomes of a GEMM's sums before they are rounded and stored.
+    """A change to a GEMM's sums before they are rounded and stored.
 
     function: function(x, *inputs) gives C's values. x: a vector (a TensorSSA) of Float32, some of the sums; the inputs
     are vectors that broadcast to it. Python that may be traced: no branch on values (`cute.where` chooses). It is known

@@ -238,7 +238,7 @@ def grouped(
 
 
 class Cut(NamedTuple):
-    """How the tiles of a problem are cut. tile_n: columns of a CTA's. cluster: CTAs of a cluster along M and N. draws:
+    """A cut of a problem's tiles. tile_n: columns of a CTA's. cluster: CTAs of a cluster along M and N. draws:
     whether CTAs draw tiles where groups end in half tiles; single ones."""
 
     tile_n: int = 256

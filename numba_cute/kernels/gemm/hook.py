@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes of a GEMM's sums before they are stored: functions of the sums and of tensors of their own, in a row.
+"""Change a GEMM's sums before they are stored: functions of the sums and of tensors of their own, in a row.
 
 A thread has of a piece of C (some rows, a few blocks of 8 columns) the values (2 columns, 2 rows, blocks): what wgmma
 leaves it of 64 rows, and mma.sync of 16 for each warp. Which rows and columns those are, its `Place` says. A step's
@@ -86,7 +86,7 @@ class Matrix:
 
 @static
 class Result:
-    """What a step gives beside: reduced over rows, columns or all of C, and combined with what is in `values` by
+    """A second result of a step: reduced over rows, columns or all of C, and combined with what is in `values` by
     `fold`: "sum" or "max" (of magnitudes). along: what is left: "rows", "columns" or "all"."""
 
     values: cute.Tensor
@@ -150,7 +150,7 @@ class Step:
 
 @static
 class Place:
-    """Which values of C a thread has. first_row, first_column, batch: where the piece begins. row, column: of the
+    """A thread's values of C. first_row, first_column, batch: where the piece begins. row, column: of the
     thread's first value in it. rows, columns: C's extents. columns_of: a layout, which columns behind `column` each of
     its blocks of 8 begins. extents: rows and columns of the piece whose vectors lie in shared memory.
 
@@ -207,7 +207,7 @@ class Hook:
 
     @property
     def spread(self) -> int:
-        """How many columns of sums make one of C."""
+        """Count the columns of sums that make one of C."""
         return 2 if any(step.pairs for step in self.steps) else 1
 
     def vectors(self) -> list[Any]:

@@ -268,7 +268,7 @@ def mixed(
 
 
 class Cut(NamedTuple):
-    """How a problem is cut. tile_n: tokens of a tile. sharers: CTAs of a cluster that share the tokens, each with rows
+    """A cut of a problem. tile_n: tokens of a tile. sharers: CTAs of a cluster that share the tokens, each with rows
     of its own. parts: CTAs of a cluster that share K. per_stage: K tiles of a stage, 1 or 2. stages: 0 for as many as
     there is room for."""
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a warpgroup multiplies for one tile of C, stage by stage, with wgmma: 64 rows of A by all of the tile of B."""
+"""Multiply one tile of C by a warpgroup, stage by stage, with wgmma: 64 rows of A by all of the tile of B."""
 
 import numba_cute as cute
 from numba_cute.nvgpu import warpgroup

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the host makes of a GEMM's matrices: tensors, their places in shared memory, and launches whose TMA atoms go
+"""Make of a GEMM's matrices, on the host: tensors, their places in shared memory, and launches whose TMA atoms go
 where the tensors of each call lie."""
 
 from dataclasses import dataclass

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What sums over the rows of groups have in common: the order of their tiles, and rows that end anywhere."""
+"""Parts that sums over the rows of groups share: the order of their tiles, and rows that end anywhere."""
 
 from __future__ import annotations
 

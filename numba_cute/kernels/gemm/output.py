@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a tile of C leaves its warpgroups: from registers to shared memory, piece by piece, and from there by TMA.
+"""Store a tile of C from its warpgroups: from registers to shared memory, piece by piece, and from there by TMA.
 
 A piece has the 64 rows of a warpgroup, and as many columns as shared memory swizzles together. It lies in one of a few
 slots of shared memory, from which it is read while the next ones are made.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a GEMM is cut: the tile, the cluster, the parts of K; the kernel's arguments for that, and its launch."""
+"""Cut GEMMs: the tile, the cluster, the parts of K; the kernel's arguments for that, and its launch."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FEWEST_STAGES, MOST_STAGES = 3, 8
 
 
 class Plan(NamedTuple):
-    """How a problem is cut.
+    """A cut of a problem.
 
     tile_n: columns of a tile, whose rows are 128. sharers: CTAs along M that share a tile of B by multicast. parts:
     CTAs of a cluster that share K, and add their sums by each other's shared memory. splits: such clusters that share
@@ -132,7 +132,7 @@ def stores(t: Any, dtype: Any, smem: Any, piece: tuple[int, int], extents: tuple
 
 
 class Pieces(NamedTuple):
-    """What a tile of C leaves in. columns: of a piece, whose rows are 64. number: of those that each warpgroup
+    """The pieces of a tile of C. columns: of a piece, whose rows are 64. number: of those that each warpgroup
     makes. slots, stages: in shared memory."""
 
     columns: int

@@ -22,7 +22,7 @@ class Shares(utils.PersistentTileSchedulerParams):
 
     @property
     def all_shared(self) -> bool:
-        """Whether all tiles are, which is known before the kernel runs: then each cluster has one piece of work."""
+        """Say whether all tiles are shared, which is static: then each cluster has one piece of work."""
         return isinstance(self.whole, int)
 
     @property

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What GEMMs of Blackwell have in common: the memory and the barriers of a CTA, the warp that multiplies, and how sums
+"""Parts that GEMMs of Blackwell share: the memory and the barriers of a CTA, the warp that multiplies, and how sums
 leave tensor memory.
 
 One warp feeds shared memory by TMA, one issues tcgen05.mma, and four take the sums from tensor memory, where there are

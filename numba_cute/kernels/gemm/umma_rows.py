@@ -37,7 +37,7 @@ class Fours:
         return Fours(self.tma, self.rows.part(cute.min(cute.Int32(begin), last), end))
 
     def of_lane(self, first: Any) -> Any:
-        """Read the numbers of this lane's four rows of a tile; of what is none, that behind the matrix's last. first:
+        """Read the numbers of this lane's four rows of a tile; a row without one has the number after the last. first:
         the tile's first row."""
         numbers = cute.make_rmem_tensor(FOUR, cute.Int32)
         for i in range(FOUR):

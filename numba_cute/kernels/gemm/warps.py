@@ -28,7 +28,7 @@ VECTOR = 16  # bytes that a thread copies at once
 
 @static
 class Copies:
-    """What a thread copies of a tile, in vectors. copy: the tiled copy. tile: its extents. mode: along which a vector
+    """A thread's copies of a tile, in vectors. copy: the tiled copy. tile: its extents. mode: along which a vector
     lies, 0 or 1. width: bits of an element. whole: whether no edge of the matrix lies inside of a vector. rows: where
     an index says which rows of the matrix these are, a Rows; else None."""
 

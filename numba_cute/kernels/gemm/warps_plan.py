@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a GEMM by warps is cut: the tile, its warps, the stages; the kernel's arguments for that."""
+"""Cut GEMMs by warps: the tile, its warps, the stages; the kernel's arguments for that."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FLOAT8 = ("float8_e4m3fn", "float8_e5m2")  # what mma.sync multiplies on sm_89, 
 
 
 class Warps(NamedTuple):
-    """How a problem is cut for mma.sync.
+    """A cut of a problem for mma.sync.
 
     tile: rows and columns of a tile. warps: how many share it along both. row: bytes of K in a stage. stages: of the
     ring; 0 for as many as there is room for. ctas: that share an SM.

@@ -25,7 +25,7 @@ GROUPS = 4
 
 @static
 class Choice:
-    """How the chosen are found: all static.
+    """The search for the chosen: all static.
 
     k: how many. room: elements of the list, more than are expected. group: elements of a group, of one thread, a power
     of two; 0 where the whole row goes to the list. each: how many maxima of a block's part of the row must not be below

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a call's rows are spread: chosen on the host by their length, element types and alignment, from what an H200 said
+"""Spread a call's rows: chosen on the host by their length, element types and alignment, from what an H200 said
 (`python -m benchmarks rows`), within the limits of the GPU."""
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ OWN_NUMBERS = 16
 
 @dataclass(frozen=True)
 class Habit:
-    """How a kernel takes rows.
+    """The way in which a kernel takes rows.
 
     name: by which the table of a GPU knows what was measured of the kernel; those without have what all have.
     elements: of a row that a thread holds in registers at most. again: whether it can read a row from shared memory
@@ -52,7 +52,7 @@ class Habit:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a GPU has for rows. shared: bytes of a block's shared memory, and of an SM's, for those on their way.
+    """The limits of a GPU for rows. shared: bytes of a block's shared memory, and of an SM's, for those on their way.
     blocks: of a cluster. bulk: whether bulk copies bring rows. threads: of an SM."""
 
     shared: int

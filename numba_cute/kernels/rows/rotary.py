@@ -27,7 +27,7 @@ THREADS = 256
 
 @static
 class Turning:
-    """What is static of a call: elements of a vector, vectors of pairs of a head, heads, those of a thread, whether
+    """The static part of a call: elements of a vector, vectors of pairs of a head, heads, those of a thread, whether
     pairs are neighbours, whether to turn back, how many elements beyond the pairs are copied, and at whose multiples of
     bytes x's and y's vectors begin."""
 

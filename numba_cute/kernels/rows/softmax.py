@@ -30,7 +30,7 @@ LN_2 = 0.6931471805599453
 
 
 def part_of(team, xs, row, finite):
-    """What a thread has of a row: exp(x - most) of its elements, if they stay in registers, its greatest value, and the
+    """A thread's part of a row: exp(x - most) of its elements, if they stay in registers, its greatest value, and the
     sum of these powers. finite: whether the greatest value is a number where elements are infinite: the sum then is
     infinite too, and NaN where one is NaN."""
     if xs.kept is None:
@@ -100,7 +100,7 @@ def softmax_forward(x, y, spread):
 
 
 def product_of(team, spread, ys, dys, row):
-    """What a thread has of a row of y and of dy, if that stays in registers, and the sum of its products."""
+    """A thread's part of a row of y and of dy, if that stays in registers, and the sum of its products."""
     if ys.kept is None:
         p, g = ys.take(team, row, 0), dys.take(team, row, 0)
         return p, g, total(p * g)

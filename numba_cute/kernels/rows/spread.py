@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How kernels of rows are spread over the GPU, which is the same for all of them.
+"""Spread kernels of rows over the GPU, all in the same way.
 
 A row is read once, in vectors of 16 bytes, and stays in registers. `threads` threads share it: a part of a warp, one
 warp, several, or those of the blocks of a cluster; they are a *team*, and a block has one or more. A team takes row
@@ -28,7 +28,7 @@ CHUNK = 2
 
 @static
 class Spread:
-    """How a row of `length` elements is spread: all static.
+    """The spread of a row of `length` elements: all static.
 
     vector: elements of one access. threads: that share a row in one block, a power of two. vectors: of each thread.
     teams: rows of a block at a time. cluster: blocks that share a row. stages: rows ahead of each team.
@@ -96,7 +96,7 @@ class Spread:
 
     @property
     def whole(self) -> bool:
-        """Whether all vectors of all threads are there."""
+        """Say whether all vectors of all threads are there."""
         full = self.vector * self.threads * self.vectors
         return full == self.part == self.last and self.threads >= 32
 

@@ -101,7 +101,7 @@ def noted(found, room, key):
 
 @traced
 def any_from(values: Any, bound: Any) -> Any:
-    """Whether any of a vector is not below `bound`: NaN is not."""
+    """Say whether any of a vector is not below `bound`: NaN is not."""
     hit = ~(values[0, 0] < bound)
     for e in range(1, cute.size(values.shape)):
         hit = hit | ~(values[e, 0] < bound)
@@ -192,7 +192,7 @@ def length_of(team, found):
 
 
 def anyone(team, condition):
-    """Whether a condition of the team holds of any team in the warp."""
+    """Say whether a condition holds for any team in the warp."""
     if cute.const_expr(team.spread.threads < 32):
         return arch.vote_any_sync(condition)
     return condition

@@ -78,13 +78,7 @@ class CopyBulkTensorIm2ColG2SOp(_Im2col, Load):
 
     cta_group: as of CopyBulkTensorTileG2SOp. pixels, interleaved, recast: set by make_im2col_tma_atom.
 
-    >>> x = cute.runtime.from_dlpack(np.zeros((2, 21, 16), np.float16), assumed_align=16)
-    >>> image = cute.make_tensor(x.iterator, cute.group_modes(cute.select(x.layout, [1, 0, 2]), 0, 2))
-    >>> op, box = nvgpu.cpasync.CopyBulkTensorIm2ColG2SOp(), cute.make_layout((16, 16), stride=(16, 1))
-    >>> taps = (-1,), (-1,), (1,), (1,), (1,), (0,), (1,)
-    >>> atom, coords = nvgpu.cpasync.make_im2col_tma_atom(op, image, box, (16, 16), *taps)
-    >>> coords.shape
-    (42, (16, 3))
+    See the example of `make_im2col_tma_atom`.
     """
 
     cta_group: CtaGroup = CtaGroup.ONE

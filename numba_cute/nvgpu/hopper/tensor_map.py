@@ -111,32 +111,7 @@ def update_tma_descriptor(tma_atom: CopyAtom, gmem_tensor: Tensor, tma_desc_ptr:
     it is). Raises CuteError for other tensors, and for im2col and interleaved atoms. PTX tensormap.replace, sm_90a, and
     sm_100f and later families.
 
-    >>> from numba_cute.nvgpu import cpasync
-    >>> x, y = [cute.runtime.from_dlpack(np.full((2, 4), i, np.float32), assumed_align=16) for i in (1, 2)]
-    >>> box = cute.make_layout((2, 4), stride=(4, 1))
-    >>> atom, coords = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), x, box, (2, 4))
-    >>> raw = np.zeros(256, np.uint8)
-    >>> at = -raw.ctypes.data % 128
-    >>> maps = cute.runtime.from_dlpack(raw[at : at + 128], assumed_align=128)
-    >>> def kernel(atom, coords, y, maps):
-    ...     bar = arch.alloc_smem(cute.Int64, 1)
-    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 8, alignment=128), box)
-    ...     with arch.elect_one():
-    ...         cpasync.copy_tensormap(atom, maps.iterator)
-    ...         cpasync.update_tma_descriptor(atom, y, maps.iterator)
-    ...         cpasync.fence_tma_desc_release()
-    ...         arch.mbarrier_init(bar, 1)
-    ...         arch.mbarrier_init_fence()
-    ...         arch.mbarrier_arrive_and_expect_tx(bar, 32)
-    ...     arch.sync_warp()
-    ...     cpasync.fence_tma_desc_acquire(maps.iterator)
-    ...     to, source = cute.group_modes(s, 0, 2), cute.group_modes(coords, 0, 2)
-    ...     cute.copy(atom, source, to, tma_bar_ptr=bar, tma_desc_ptr=maps.iterator)
-    ...     arch.mbarrier_wait(bar, 0)
-    ...     if arch.lane_idx() == 0:
-    ...         print(s[0, 0])
-    >>> cute.simulate(kernel)[1, 32](atom, coords, y, maps)
-    2.0
+    See the example of `copy_tensormap`.
     """
     what = "update_tma_descriptor"
     op = _operation(tma_atom, what)
@@ -225,32 +200,7 @@ def fence_tma_desc_acquire(tma_desc_ptr: Pointer) -> None:
     first use, and after each change. Every thread that copies with it. Raises CuteError for other pointers. PTX
     fence.proxy.tensormap acquire, sm_90.
 
-    >>> from numba_cute.nvgpu import cpasync
-    >>> x, y = [cute.runtime.from_dlpack(np.full((2, 4), i, np.float32), assumed_align=16) for i in (1, 2)]
-    >>> box = cute.make_layout((2, 4), stride=(4, 1))
-    >>> atom, coords = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), x, box, (2, 4))
-    >>> raw = np.zeros(256, np.uint8)
-    >>> at = -raw.ctypes.data % 128
-    >>> maps = cute.runtime.from_dlpack(raw[at : at + 128], assumed_align=128)
-    >>> def kernel(atom, coords, y, maps):
-    ...     bar = arch.alloc_smem(cute.Int64, 1)
-    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 8, alignment=128), box)
-    ...     with arch.elect_one():
-    ...         cpasync.copy_tensormap(atom, maps.iterator)
-    ...         cpasync.update_tma_descriptor(atom, y, maps.iterator)
-    ...         cpasync.fence_tma_desc_release()
-    ...         arch.mbarrier_init(bar, 1)
-    ...         arch.mbarrier_init_fence()
-    ...         arch.mbarrier_arrive_and_expect_tx(bar, 32)
-    ...     arch.sync_warp()
-    ...     cpasync.fence_tma_desc_acquire(maps.iterator)
-    ...     to, source = cute.group_modes(s, 0, 2), cute.group_modes(coords, 0, 2)
-    ...     cute.copy(atom, source, to, tma_bar_ptr=bar, tma_desc_ptr=maps.iterator)
-    ...     arch.mbarrier_wait(bar, 0)
-    ...     if arch.lane_idx() == 0:
-    ...         print(s[0, 0])
-    >>> cute.simulate(kernel)[1, 32](atom, coords, y, maps)
-    2.0
+    See the example of `copy_tensormap`.
     """
     isa.fence_proxy_tensormap_acquire(
         Uint64(_place(tma_desc_ptr, "fence_tma_desc_acquire", "tma_desc_ptr", *_GLOBAL)), scope="gpu"
@@ -263,32 +213,7 @@ def fence_tma_desc_release() -> None:
     """Release this thread's changes of tensor maps in global memory to those that acquire them. PTX
     fence.proxy.tensormap release, sm_90.
 
-    >>> from numba_cute.nvgpu import cpasync
-    >>> x, y = [cute.runtime.from_dlpack(np.full((2, 4), i, np.float32), assumed_align=16) for i in (1, 2)]
-    >>> box = cute.make_layout((2, 4), stride=(4, 1))
-    >>> atom, coords = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), x, box, (2, 4))
-    >>> raw = np.zeros(256, np.uint8)
-    >>> at = -raw.ctypes.data % 128
-    >>> maps = cute.runtime.from_dlpack(raw[at : at + 128], assumed_align=128)
-    >>> def kernel(atom, coords, y, maps):
-    ...     bar = arch.alloc_smem(cute.Int64, 1)
-    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 8, alignment=128), box)
-    ...     with arch.elect_one():
-    ...         cpasync.copy_tensormap(atom, maps.iterator)
-    ...         cpasync.update_tma_descriptor(atom, y, maps.iterator)
-    ...         cpasync.fence_tma_desc_release()
-    ...         arch.mbarrier_init(bar, 1)
-    ...         arch.mbarrier_init_fence()
-    ...         arch.mbarrier_arrive_and_expect_tx(bar, 32)
-    ...     arch.sync_warp()
-    ...     cpasync.fence_tma_desc_acquire(maps.iterator)
-    ...     to, source = cute.group_modes(s, 0, 2), cute.group_modes(coords, 0, 2)
-    ...     cute.copy(atom, source, to, tma_bar_ptr=bar, tma_desc_ptr=maps.iterator)
-    ...     arch.mbarrier_wait(bar, 0)
-    ...     if arch.lane_idx() == 0:
-    ...         print(s[0, 0])
-    >>> cute.simulate(kernel)[1, 32](atom, coords, y, maps)
-    2.0
+    See the example of `copy_tensormap`.
     """
     isa.fence_proxy_tensormap_release(scope="gpu")
 

@@ -51,24 +51,7 @@ class CopyBulkTensorGather4G2SOp(_Rows, Load):
 
     cta_group: as of CopyBulkTensorTileG2SOp. interleaved, recast: set by make_gather4_tma_atom.
 
-    >>> x = cute.runtime.from_dlpack(np.repeat(np.arange(40, dtype=np.float32), 8).reshape(40, 8), assumed_align=16)
-    >>> four = cute.make_layout((4, 8), stride=(8, 1))
-    >>> atom, coords = nvgpu.cpasync.make_gather4_tma_atom(nvgpu.cpasync.CopyBulkTensorGather4G2SOp(), x, four)
-    >>> def kernel(atom, coords):
-    ...     bar = arch.alloc_smem(cute.Int64, 1)
-    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 32, alignment=128), four)
-    ...     with arch.elect_one():
-    ...         arch.mbarrier_init(bar, 1)
-    ...         arch.mbarrier_init_fence()
-    ...         arch.mbarrier_arrive_and_expect_tx(bar, 128)
-    ...     arch.sync_warp()
-    ...     rows = nvgpu.cpasync.gather4_rows(coords, (3, 30, 7, 1000))
-    ...     cute.copy(atom, cute.group_modes(rows, 0, 2), cute.group_modes(s, 0, 2), tma_bar_ptr=bar)
-    ...     arch.mbarrier_wait(bar, 0)
-    ...     if arch.lane_idx() == 0:
-    ...         print(s[0, 0], s[1, 0], s[2, 0], s[3, 0])
-    >>> cute.simulate(kernel, arch="sm_100a")[1, 32](atom, coords)
-    3.0 30.0 7.0 0.0
+    See the example of `gather4_rows`.
     """
 
     cta_group: CtaGroup = CtaGroup.ONE

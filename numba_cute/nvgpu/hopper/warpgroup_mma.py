@@ -238,30 +238,7 @@ def fence() -> None:
     """Order accesses to accumulators and A registers before the next wgmma. It does not order shared memory. All
     threads of the warpgroup. PTX wgmma.fence, sm_90a.
 
-    >>> from numba_cute.nvgpu import OperandMajorMode, OperandSource, warpgroup
-    >>> K = OperandMajorMode.K
-    >>> op = warpgroup.MmaF16BF16Op(cute.Float16, cute.Float32, (64, 8, 16), OperandSource.SMEM, K, K)
-    >>> tiled = cute.make_tiled_mma(op)
-    >>> def kernel():
-    ...     smem = utils.SmemAllocator()
-    ...     lay_a, lay_b = [cute.make_layout((m, (8, 2)), stride=(8, (1, 8 * m))) for m in (64, 8)]
-    ...     a, b = [smem.allocate_tensor(cute.Float16, layout, 128) for layout in (lay_a, lay_b)]
-    ...     if arch.thread_idx()[0] == 0:
-    ...         a.fill(1)
-    ...         b.fill(2)
-    ...     arch.fence_view_async_shared()
-    ...     arch.sync_threads()
-    ...     thr = tiled.get_slice(arch.thread_idx()[0])
-    ...     acc = tiled.make_fragment_C(tiled.partition_shape_C((64, 8)))
-    ...     warpgroup.fence()
-    ...     f_a, f_b = tiled.make_fragment_A(thr.partition_A(a)), tiled.make_fragment_B(thr.partition_B(b))
-    ...     cute.gemm(tiled, acc, f_a, f_b, acc)
-    ...     warpgroup.commit_group()
-    ...     warpgroup.wait_group(0)
-    ...     if arch.thread_idx()[0] == 0:
-    ...         print(acc[0])
-    >>> cute.simulate(kernel)[1, 128]()
-    32.0
+    See the example of `wait_group`.
     """
     isa.wgmma_fence()
 
@@ -272,30 +249,7 @@ def commit_group() -> None:
     """Close the group of wgmmas issued since the last one. All threads of the warpgroup. PTX wgmma.commit_group,
     sm_90a.
 
-    >>> from numba_cute.nvgpu import OperandMajorMode, OperandSource, warpgroup
-    >>> K = OperandMajorMode.K
-    >>> op = warpgroup.MmaF16BF16Op(cute.Float16, cute.Float32, (64, 8, 16), OperandSource.SMEM, K, K)
-    >>> tiled = cute.make_tiled_mma(op)
-    >>> def kernel():
-    ...     smem = utils.SmemAllocator()
-    ...     lay_a, lay_b = [cute.make_layout((m, (8, 2)), stride=(8, (1, 8 * m))) for m in (64, 8)]
-    ...     a, b = [smem.allocate_tensor(cute.Float16, layout, 128) for layout in (lay_a, lay_b)]
-    ...     if arch.thread_idx()[0] == 0:
-    ...         a.fill(1)
-    ...         b.fill(2)
-    ...     arch.fence_view_async_shared()
-    ...     arch.sync_threads()
-    ...     thr = tiled.get_slice(arch.thread_idx()[0])
-    ...     acc = tiled.make_fragment_C(tiled.partition_shape_C((64, 8)))
-    ...     warpgroup.fence()
-    ...     f_a, f_b = tiled.make_fragment_A(thr.partition_A(a)), tiled.make_fragment_B(thr.partition_B(b))
-    ...     cute.gemm(tiled, acc, f_a, f_b, acc)
-    ...     warpgroup.commit_group()
-    ...     warpgroup.wait_group(0)
-    ...     if arch.thread_idx()[0] == 0:
-    ...         print(acc[0])
-    >>> cute.simulate(kernel)[1, 128]()
-    32.0
+    See the example of `wait_group`.
     """
     isa.wgmma_commit_group()
 
