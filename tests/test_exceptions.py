@@ -23,7 +23,6 @@ ALLOWED = {
     ("cli/launched.py", "_ran"): (1, USERS),
     ("cli/naming.py", "evaluated"): (1, USERS),
     ("cli/naming.py", "module_of"): (1, USERS),
-    ("compiler/gpus.py", "nvvm_version"): (1, FOREIGN),
     ("compiler/refused.py", "call"): (2, DOOR),
     ("compiler/calls.py", "type_call"): (1, USERS),
     ("compiler/code_reads.py", "imported"): (1, USERS),

@@ -7,6 +7,7 @@ from typing import Any
 
 from cuda.bindings import driver as bindings
 from numba.cuda.cudadrv import nvvm
+from numba.cuda.cudadrv.error import NvvmSupportError
 
 Version = tuple[int, int]
 
@@ -55,5 +56,5 @@ def nvvm_version() -> tuple[Version | None, str]:
     try:
         major, minor, *_ = nvvm.NVVM().get_ir_version()
         return (major, minor), ""
-    except Exception as e:  # whatever loads it, or is missing
+    except (NvvmSupportError, RuntimeError, OSError) as e:  # what finds it, or loads it, fails by one of these
         return None, f"not found ({type(e).__name__})"
