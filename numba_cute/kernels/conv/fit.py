@@ -124,6 +124,17 @@ def in_order(t: Any, dense: bool = False) -> Any:
     return t if good else PERMUTE(t.detach(), order).movedim(-1, 1)
 
 
+def dense(t: Any) -> Any:
+    """Give (N, C, …) with its channels last and nothing between them, a copy if need be."""
+    return in_order(t, True)
+
+
+def as_it_lies(t: Any, bring: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Give what brings tensors that lie as `t` does: `bring`, or no call of it where they need none."""
+    bare = t.detach()
+    return (lambda t: t.detach()) if bring(bare) is bare else lambda t: bring(t.detach())
+
+
 def padded(weight: Any, channels: int) -> Any:
     """Give filters (outputs, C, …) with so many channels, the further ones of zeros, channels last."""
     rows = filled(weight, weight.shape[-1] * channels, 0, channels)
@@ -144,7 +155,6 @@ class Fit:
 def fit(x: Any, taps: tuple[int, ...], walk: Walk) -> Fit:
     """Say how images, and filters with them, go to the kernels. x: (N, C, …, W). walk: of the filter."""
     channels, unit = x.shape[1], BYTES // x.element_size()
-    dense = lambda w: in_order(w, True)  # noqa: E731
     if channels % unit == 0:
         return Fit(walk, in_order, dense, lambda dw: dw)
     if walk.dilation[-1] > 1:
