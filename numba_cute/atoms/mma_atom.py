@@ -114,7 +114,8 @@ class MmaAtom(InIR):
 
     def issue(self, d: Tensor, a: Tensor, b: Tensor, first: bool, at_a: Any = None, at_b: Any = None) -> None:
         """Issue it once: d = a @ b.T + d. The `first` of a product adds to d only if the atom's `accumulate`, the
-        others always. at_a, at_b: the coordinates of a and b in the whole fragments, at which its words lie."""
+        others always. at_a, at_b: the coordinates of a and b in the whole fragments, at which its words lie.
+        PTX and least target: the operation's."""
         accumulate = self.accumulate if first else True
         fields = [f for f in self.op.fields if f is not Field.ACCUMULATE]
         options = {_FIELDS[f]: self._word(f, at_b if f is Field.SFB else at_a) for f in fields}
