@@ -112,3 +112,15 @@ def test_facades_import_only_what_a_module_lists():
             stars.add(importlib.util.resolve_name(module, package))
     assert len(stars) > 50
     assert [m for m in sorted(stars) if not hasattr(importlib.import_module(m), "__all__")] == []
+
+
+def test_the_decorator_of_frozen_classes_warns_under_its_old_name():
+    from numba_cute import seam
+
+    with pytest.warns(DeprecationWarning, match="called frozen"):
+
+        @seam.static
+        class Pair:
+            a: int
+
+    assert seam.is_frozen_class(Pair) and Pair(1) == Pair(1)

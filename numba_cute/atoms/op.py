@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The classes of operations: `CopyOp` and `MmaOp` say which methods an operation has.
 
-An operation is one instruction with its choices made, such as `warpgroup.MmaF16BF16Op(…)`: a `static` class whose
+An operation is one instruction with its choices made, such as `warpgroup.MmaF16BF16Op(…)`: a `frozen` class whose
 fields are the choices. Atoms, tiled objects, `cute.copy`, `cute.gemm` and `cute.inspect` know no particular one: all
 that they ask stands here, with what most operations answer. An operation of a new kind (another memory, one issuing
 thread, operands that are descriptors) overrides what differs."""

@@ -11,7 +11,7 @@ import numba_cute as cute
 from numba_cute import arch, isa, utils
 from numba_cute.isa.facts.tensormap import Im2colWide, TensorMapRecord
 from numba_cute.isa.facts.tensormap_bits import pack, unpack
-from numba_cute.seam import CuteError, static, traced
+from numba_cute.seam import CuteError, frozen, traced
 from numba_cute.sim import SimError
 
 from .test_tma_modes import aligned, image, tensor
@@ -20,7 +20,7 @@ IMAGES, H, W, C = 9, 3, 7, 64
 CHANNELS = 32
 
 
-@static
+@frozen
 class Map:
     tensor_map: object
     of: object = None  # the array, kept

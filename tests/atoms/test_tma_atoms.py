@@ -12,7 +12,7 @@ from numba_cute import arch, isa, nvgpu, utils
 from numba_cute.isa.facts.tensormap import Im2col, TensorMapRecord
 from numba_cute.nvgpu import ReductionOp, cpasync, warpgroup
 from numba_cute.runtime import make_fake_tensor
-from numba_cute.seam import CuteError, static, traced
+from numba_cute.seam import CuteError, frozen, traced
 from numba_cute.sim import SimError
 
 from .test_tma_modes import LOAD, MULTICAST, STORE, aligned, tensor
@@ -114,7 +114,7 @@ def test_an_atom_of_the_wrong_major_can_be_looked_at_but_not_used():
         cute.compile(kernel, (atom,), arch="sm_90a")
 
 
-@static
+@frozen
 class Map:
     tensor_map: object
     of: object = None  # the array, kept

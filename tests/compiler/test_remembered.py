@@ -14,7 +14,7 @@ from numba_cute import runtime
 from numba_cute.compiler.host.native import moulds
 from numba_cute.nvgpu import cpasync
 from numba_cute.runtime import from_dlpack
-from numba_cute.seam import static
+from numba_cute.seam import frozen
 
 from .casts import TILE, Array, Noting, atom_of, casts, fields, maps, python_only
 from .noting import launches, packed, planned
@@ -27,7 +27,7 @@ class Pair(NamedTuple):
     second: object
 
 
-@static
+@frozen
 class Several:
     """An object of the user's, of several arrays."""
 

@@ -7,10 +7,10 @@ import pytest
 from numba import cuda
 
 import numba_cute as cute
-from numba_cute.seam import CuteError, static
+from numba_cute.seam import CuteError, frozen
 
 
-@static
+@frozen
 class Problem:
     layout: object
     depth: int

@@ -25,7 +25,7 @@ from numba_cute.compiler.bridge.exact import Changes, exact
 from numba_cute.compiler.host import configured, launching, mapped
 from numba_cute.compiler.host.native import plans, sites, words
 from numba_cute.runtime import from_dlpack, remembered
-from numba_cute.seam import static
+from numba_cute.seam import frozen
 from tests.compiler.casts import Array, Host
 from tests.compiler.noting import launches, packed, planned
 
@@ -348,7 +348,7 @@ def test_a_check_finds_a_plan_that_launches_something_else():
 def test_a_check_finds_a_function_that_is_remembered_and_gives_something_else():
     held = [3]
 
-    @static
+    @frozen
     class Of:
         n: int
 

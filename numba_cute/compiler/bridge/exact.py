@@ -68,7 +68,7 @@ def exact(x: Any, ours: bool = False) -> Any:
         return kind, exact(x.start), exact(x.stop), exact(x.step)
     if _is_one(x) or (ours and isinstance(x, (FunctionType, CUDADispatcher, type, enum.Enum))):
         return Same(x)
-    if is_ours(kind) and (seam.is_static_class(kind) or _is_frozen(kind)):
+    if is_ours(kind) and (seam.is_frozen_class(kind) or _is_frozen(kind)):
         return kind, tuple([exact(getattr(x, name), ours) for name in _fields(kind)])
     raise Changes(x)
 

@@ -179,7 +179,7 @@ def _equal_values(a: Any, b: Any) -> Any:
     if type(a) is Number or type(b) is Number:
         other = b if type(a) is Number else a
         return _tracer().operate("eq", a, b) if type(other) is Number or isinstance(other, numbers) else False
-    if any(isinstance(x, Leaf) or (seam.is_static_class(type(x)) and not seam.is_static(x)) for x in (a, b)):
+    if any(isinstance(x, Leaf) or (seam.is_frozen_class(type(x)) and not seam.is_static(x)) for x in (a, b)):
         raise CuteError(f"{a!r} == {b!r}: objects that hold these are not compared; compare their numbers")
     return a == b
 

@@ -99,7 +99,7 @@ def effects(
 def _effects(callee: Any, args: Any, named: Any, attribute: str | None, arch: str) -> Effects | None:
     if attribute is None:
         plain = facade.plain(callee)
-        if not (seam.is_traced(plain) or seam.is_static_class(plain)):
+        if not (seam.is_traced(plain) or seam.is_frozen_class(plain)):
             return None
 
         def run(given: list[Any], by_name: dict[str, Any]) -> Any:

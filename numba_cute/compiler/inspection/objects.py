@@ -33,7 +33,7 @@ def _described(x: Any) -> Description:
         return Scalar(dtype, x.divisor) if isinstance(dtype, dtypes.DType) else TensorMap()
     if isinstance(x, tuple) and not hasattr(x, "_fields"):
         return Group(tuple(map(_described, x)))
-    if not seam.is_static_class(type(x)):
+    if not seam.is_frozen_class(type(x)):
         return Constant(x)
     names = fields_of(type(x))
     placed = {"address", "space"} <= set(names)  # an address is what each backend has for it

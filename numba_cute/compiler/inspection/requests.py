@@ -205,7 +205,7 @@ def _leaves(obj: Any, path: Path) -> list[tuple[Any, Path]]:
         return [(obj, path)]
     if isinstance(obj, tuple):
         return [found for i, x in enumerate(obj) for found in _leaves(x, (*path, i))]
-    if not seam.is_static_class(type(obj)):
+    if not seam.is_frozen_class(type(obj)):
         return []
     names = tree.fields_of(type(obj))
     return [found for name in names for found in _leaves(getattr(obj, name), (*path, name))]

@@ -21,7 +21,7 @@ from ...dtypes import Boolean, DType
 from ...layout import Layout
 from ...nvgpu import cpasync, tcgen05
 from ...nvgpu.common import CopyUniversalOp
-from ...seam import CuteError, Int, static, traced
+from ...seam import CuteError, Int, frozen, traced
 from ...tensor.algebra import flat_divide, group_modes
 from ...tensor.tensor import Tensor, make_rmem_tensor, slice_tensor
 from ..layout_enum import LayoutEnum
@@ -33,7 +33,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-@static
+@frozen
 class EpilogueParams:
     """A GEMM kernel's choices that its epilogue depends on: what `gemm_kernel` is to the functions here, which take any
     object with these attributes.

@@ -16,7 +16,7 @@ from .calls import call_python, named_arguments, nothing, refused, released  # n
 from .reading import READING_SIZE, all_lead_there, has_items, leads_there, reads_the_same  # noqa: F401
 
 # The state's words: Python functions that are called for a tensor that has no mould, or say whether two arguments are
-# alike; the kinds of arrays; the class of tensors; the static classes of arguments.
+# alike; the kinds of arrays; the class of tensors; the frozen classes of arguments.
 SLOW_DERIVED, ALIKE, KINDS, TENSOR, CLASSES = range(0, 40, 8)
 STATE_WORDS = 5
 # A function's words: what it reads (reading.py); the state; what is called where there is no mould; its moulds.
@@ -26,7 +26,7 @@ FUNCTION_WORDS = READING_SIZE // 8 + 2 + BUCKETS
 # A kind's words: its class, the function that views its arrays, and the name of a method that says whether their memory
 # holds other numbers, or 0.
 NEXT_KIND, CLASS, VIEW, OTHER_NUMBERS, KIND_WORDS = 0, 8, 16, 24, 4
-# A static class's words: it, and the names of its fields, a tuple.
+# A frozen class's words: it, and the names of its fields, a tuple.
 NEXT_CLASS, OF, FIELDS, CLASS_WORDS = 0, 8, 16, 3
 # A mould's words: where the next one is; of what function of a tensor; how many arguments; these; its work; of each
 # array the bits that must be 0 in its address; how many arrays; the moulds of what is made of it.
@@ -201,7 +201,7 @@ def cast_one(mould, obj, base):
 
 
 def alike_fields(state, a, b, names):
-    """Say whether two objects of one static class have the same fields."""
+    """Say whether two objects of one frozen class have the same fields."""
     left = PyTuple_Size(names)
     while left:
         left -= 1

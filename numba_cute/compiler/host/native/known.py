@@ -281,11 +281,11 @@ class Moulds:
             self._state[casting.KINDS // 8] = ctypes.addressof(words)
 
     def _know_classes(self, x: Any) -> None:
-        """Know the fields of the static classes in a function's arguments."""
+        """Know the fields of the frozen classes in a function's arguments."""
         if isinstance(x, tuple):
             for y in x:
                 self._know_classes(y)
-        elif seam.is_static_class(type(x)):
+        elif seam.is_frozen_class(type(x)):
             if type(x) not in self._classes:
                 names = tuple(f.name for f in dataclasses.fields(x))
                 words = (ctypes.c_int64 * casting.CLASS_WORDS)(

@@ -242,7 +242,7 @@ class Looking:
                 return Given(which)
         if self.iterator is not None and x is self.iterator:
             return Iterator()
-        if seam.is_static_class(type(x)):
+        if seam.is_frozen_class(type(x)):
             return self._fields(x)
         if isinstance(x, dtypes.Scalar):
             if hasattr(x, "owner"):
@@ -308,7 +308,7 @@ class Looking:
         if isinstance(x, tuple):
             for y in x:
                 self.aligned(y)
-        elif seam.is_static_class(type(x)):
+        elif seam.is_frozen_class(type(x)):
             address: Any = getattr(x, "address", None)
             alignment = getattr(x, "alignment", None)
             if hasattr(address, "owner") and type(alignment) is int:
