@@ -14,10 +14,10 @@ from numba_cute.seam.hooks import casting
 
 @contextmanager
 def casts():
-    """Moulds of this block's own."""
+    """Templates of this block's own."""
     before = [(x, dict(vars(x))) for x in (casting.CASTING, *casting.FUNCTIONS)]
     told = list(casting._told)
-    made = known.moulds.__wrapped__()
+    made = known.templates.__wrapped__()
     try:
         yield made
     finally:

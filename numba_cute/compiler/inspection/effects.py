@@ -16,8 +16,8 @@ from ..bridge.lasting import is_lasting_value
 from ..bridge.values import abstract
 from ..emit.tracer import Tracer
 from ..ground.target import compiling_for
-from .described import numba_type
 from .inference import OPERATORS
+from .type_descriptions import numba_type
 
 READS, WRITES = "reads", "writes"
 Effects = frozenset[str]

@@ -10,7 +10,7 @@ from ...typed.descriptions import Constant, Description, Group, Object, Register
 from ..bridge.leaf_types import leaf_type
 from ..bridge.tree import fields_of
 from ..emit.leaves import Number, RegFile, VectorLeaf
-from .described import described
+from .type_descriptions import description_of_type
 
 _ADDRESSES = {"gmem": dtypes.Int64, "generic": dtypes.Uint64, "tmem": dtypes.Uint32}
 
@@ -26,7 +26,7 @@ def described_object(x: Any) -> Description:
 
 def _described(x: Any) -> Description:
     if isinstance(x, (Number, RegFile, VectorLeaf, dtypes.Scalar)):
-        return described(leaf_type(x))
+        return description_of_type(leaf_type(x))
     if isinstance(x, seam.Leaf):
         backend: Any = seam.current_or(None)
         dtype = None if backend is None else backend.type_of(x)

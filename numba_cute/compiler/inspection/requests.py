@@ -18,7 +18,7 @@ from ..bridge.values import abstract
 from ..emit.leaves import Number, RegFile, VectorLeaf, dtype_of, joined
 from ..emit.tracer import Tracer
 from ..ground.target import compiling_for
-from .described import described, numba_type
+from .type_descriptions import description_of_type, numba_type
 
 ANSWERED = ("cast", "select", "compare", "read", "vector", "pack", "bitcast", "lane", "take", "convert", "elementwise",
             "load", "registers")  # fmt: skip
@@ -88,7 +88,7 @@ class Requesting(Tracer):
 
     def loop(self, start: Any, stop: Any, body: Callable[[Any], None]) -> None:
         ty = joined(start, stop) if isinstance(start, Number) or isinstance(stop, Number) else types.int32
-        self.listener.loop(_known(start), _known(stop), described(ty), lambda value: body(Number(ty, value)))
+        self.listener.loop(_known(start), _known(stop), description_of_type(ty), lambda value: body(Number(ty, value)))
 
 
 def _answered(name: str) -> Callable[..., Any]:
@@ -128,9 +128,9 @@ for _names, _make in ((ANSWERED, _answered), (DONE, _done), (UNKNOWN, _unknown))
 def described_leaf(leaf: Any) -> Description:
     """Describe a leaf."""
     if isinstance(leaf, Number):
-        return described(leaf.type)  # (what divides it is found only after it was told)
+        return description_of_type(leaf.type)  # (what divides it is found only after it was told)
     spec: list[Any] = []
-    return described(tree.flatten(leaf, spec)[1])
+    return description_of_type(tree.flatten(leaf, spec)[1])
 
 
 def _known(x: Any) -> Any:

@@ -49,7 +49,7 @@ def cast(place, third, c_dtype, taps=3):
 
     first, grid = run(0x1000000)
     asked = Noting(made.function)
-    made.moulds._function = asked
+    made.templates._function = asked
     for at in (0x2000000, 0x3000000):
         other, same = run(at)
         assert same == grid

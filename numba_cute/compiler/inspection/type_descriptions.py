@@ -29,7 +29,7 @@ from ..bridge.shared_arrays import SharedArray
 from ..emit.leaves import dtype_of, scalar_type
 
 
-def described(ty: types.Type) -> Description:
+def description_of_type(ty: types.Type) -> Description:
     """Describe the values of a Numba type."""
     if isinstance(ty, types.Omitted):
         return Constant(ty.value)
@@ -53,9 +53,9 @@ def described(ty: types.Type) -> Description:
     if isinstance(ty, Value):
         return _of_spec(ty.spec)
     if isinstance(ty, types.BaseTuple) and not isinstance(ty, types.BaseNamedTuple):
-        return Group(tuple(map(described, ty)))
+        return Group(tuple(map(description_of_type, ty)))
     if isinstance(ty, StructRef):
-        return Struct(ty.cls, tuple((name, described(t)) for name, t in ty.fields))
+        return Struct(ty.cls, tuple((name, description_of_type(t)) for name, t in ty.fields))
     if isinstance(ty, types.Array):
         try:
             known = (True, ty.extents, ty.alignment) if isinstance(ty, SharedArray) else ()
@@ -72,7 +72,7 @@ def described(ty: types.Type) -> Description:
 def _of_spec(spec: tree.Spec) -> Description:
     kind = spec[0]
     if kind == "leaf":
-        return described(spec[1])
+        return description_of_type(spec[1])
     if kind == "const":
         return Constant(spec[2])
     if kind in ("tuple", "list"):
@@ -81,7 +81,7 @@ def _of_spec(spec: tree.Spec) -> Description:
 
 
 def numba_type(d: Description) -> types.Type:
-    """Return the Numba type of the values that a description tells of: the converse of `described`."""
+    """Return the Numba type of the values that a description tells of: the converse of `description_of_type`."""
     if isinstance(d, Scalar):
         return multiple(scalar_type(d.dtype), d.divisor)
     if isinstance(d, (RegisterFile, Elements, TensorMap)):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Moulds: what a function of the host made of some arrays, as what it makes of others of their kinds.
+"""Templates: what a function of the host made of some arrays, as what it makes of others of their kinds.
 
 Of a function's result only what speaks of an array's address differs from one array to the next: the address itself,
-the pointer that holds it, tensor maps, and the objects around these. A mould has all else as it was made, and makes
+the pointer that holds it, tensor maps, and the objects around these. A template has all else as it was made, and makes
 those anew, in machine code (casting.py). An object so made has, besides, what a launch of one like it packed.
 """
 
@@ -41,7 +41,7 @@ class Iterator:
     """The iterator of the tensor that the function was given."""
 
 
-class Number:
+class Address:
     """The address of the array `which`, and `delta`."""
 
     def __init__(self, which: int, delta: int) -> None:
@@ -57,9 +57,9 @@ class Items:
 
 class Packed:
     """The bytes of an object that a launch packed. data: of one. patches: the places of an address, or a tensor map;
-    the address, as a Number and as it was, and the map or None."""
+    the address, as an Address and as it was, and the map or None."""
 
-    def __init__(self, data: bytes, patches: list[tuple[int, Number, int, bytes | None]]) -> None:
+    def __init__(self, data: bytes, patches: list[tuple[int, Address, int, bytes | None]]) -> None:
         self.data, self.patches = data, patches
 
 
@@ -77,15 +77,15 @@ class Made:
         return bool({"iterator", "tensor_map"} & set(self.varied))
 
     @property
-    def number(self) -> Number:
+    def number(self) -> Address:
         """The address that it holds."""
         for name in ("iterator", "tensor_map", "address", "value"):
             inner = self.varied.get(name)
             if inner is not None:
                 return (
                     inner
-                    if isinstance(inner, Number)
-                    else Number(0, 0)
+                    if isinstance(inner, Address)
+                    else Address(0, 0)
                     if isinstance(inner, Iterator)
                     else inner.number
                 )
@@ -93,35 +93,35 @@ class Made:
 
 
 class Mark:
-    """The origin of a cast object: which object of which mould. address: of the mould's words, for its result;
+    """The origin of a cast object: which object of which template. address: of the template's words, for its result;
     otherwise 0."""
 
-    __slots__ = ("address", "made", "mould")
+    __slots__ = ("address", "made", "template")
 
-    def __init__(self, mould: Mould, made: Made) -> None:
-        self.mould, self.made = mould, made
-        self.address = mould.address if made is mould.result else 0
+    def __init__(self, template: Template, made: Made) -> None:
+        self.template, self.made = template, made
+        self.address = template.address if made is template.result else 0
 
     def __deepcopy__(self, memo: Any) -> Mark:
         return self
 
     def __reduce__(self) -> Any:
-        return type(None), ()  # no other process has the mould
+        return type(None), ()  # no other process has the template
 
 
-class Mould:
+class Template:
     """The steps that make the result of a function again. result: its parts, of the classes above. masks: for each
     array the bits of its address that must be 0. on_gpu: True if the arrays lie on a GPU, so that launches need not ask
     where."""
 
     def __init__(self, result: Made | Items, masks: list[int], on_gpu: bool) -> None:
         self.kept: list[Any] = []
-        self.words = (ctypes.c_int64 * casting.MOULD_WORDS)()
+        self.words = (ctypes.c_int64 * casting.TEMPLATE_WORDS)()
         self.address = ctypes.addressof(self.words)
         self.set(casting.MASKS, self.numbers(masks))
         self.set(casting.ARRAYS, len(masks))
         self.result, self.on_gpu = result, on_gpu
-        self.children: list[Mould] = []
+        self.children: list[Template] = []
         self._mark(result)
         self.build()
 
@@ -162,7 +162,7 @@ class Mould:
         """Add the steps that make something; return the number of the last."""
         if id(one) in at:
             return at[id(one)]
-        if isinstance(one, Number):
+        if isinstance(one, Address):
             made = [casting.NUMBER, one.delta, one.which, 0, 0]
         elif isinstance(one, Items):
             fields = [w for varies, item in one.items for w in self._field("", varies, item, steps, at)]
@@ -209,8 +209,8 @@ class Mould:
         self.kept.append(data)
         return [casting.BYTES, ctypes.addressof(data), len(one.data), self.numbers(patches), len(one.patches)]
 
-    def adopt(self, child: Mould, function: Any, args: tuple[Any, ...]) -> None:
-        """Take a mould of what `function` makes of a tensor of this one and `args`."""
+    def adopt(self, child: Template, function: Any, args: tuple[Any, ...]) -> None:
+        """Take a template of what `function` makes of a tensor of this one and `args`."""
         child.set(casting.FUNCTION, child.keep(function))
         child.set(casting.COUNT, len(args))
         child.set(casting.GIVEN, child.numbers([child.keep(a) for a in args]))
@@ -284,7 +284,7 @@ class Looking:
         which = self._which(source if self.iterator is not None else getattr(address, "owner", None))
         self.masks[which] |= record.address_unit - 1
         fixed = {name: value for name, value in vars(record).items() if name != "address"}
-        return Made(type(record), fixed, {"address": Number(which, int(record.address) - self.bases[which])})
+        return Made(type(record), fixed, {"address": Address(which, int(record.address) - self.bases[which])})
 
     def _which(self, x: Any) -> int:
         for which, one in enumerate(self.given):
@@ -296,11 +296,11 @@ class Looking:
         which = self._which(x.owner)
         base = self.bases[which]
         fixed = {"dtype": x.dtype, "divisor": x.divisor}
-        varied: dict[str, Any] = {"value": Number(which, x.value - base), "owner": Given(which)}
+        varied: dict[str, Any] = {"value": Address(which, x.value - base), "owner": Given(which)}
         if x.memory is None:
             fixed["memory"] = None
         else:
-            varied["memory"] = Items([(True, Number(which, at - base)) for at in x.memory])
+            varied["memory"] = Items([(True, Address(which, at - base)) for at in x.memory])
         return Made(type(x), fixed, varied, slots=True)
 
     def aligned(self, x: Any) -> None:
@@ -341,11 +341,11 @@ def learn(obj: Any, name: str, data: bytes, leaves: list[Any], offsets: list[int
 
     name: of the attribute. leaves: what stands in the data from each of the offsets on."""
     mark = getattr(obj, "__dict__", {}).get(launcher.MARK)
-    if mark is None or not mark.mould.on_gpu or name in mark.made.told or len(mark.made.told) >= MOST_TOLD:
+    if mark is None or not mark.template.on_gpu or name in mark.made.told or len(mark.made.told) >= MOST_TOLD:
         return
-    known: dict[int, Number] = {}
+    known: dict[int, Address] = {}
     _addresses(obj, mark.made, known)
-    patches: list[tuple[int, Number, int, bytes | None]] = []
+    patches: list[tuple[int, Address, int, bytes | None]] = []
     for leaf, at in zip(leaves, offsets, strict=True):
         is_map = isinstance(leaf, TensorMapRecord)
         if not is_map and not hasattr(leaf, "owner"):
@@ -356,30 +356,30 @@ def learn(obj: Any, name: str, data: bytes, leaves: list[Any], offsets: list[int
             return
         patches.append((at, number, address, data[at : at + casting.MAP_BYTES] if is_map else None))
     mark.made.told[name] = Packed(data, patches)
-    mark.mould.build()
+    mark.template.build()
 
 
-def _addresses(x: Any, made: Any, known: dict[int, Number]) -> None:
+def _addresses(x: Any, made: Any, known: dict[int, Address]) -> None:
     """Note of what address each part of an object is, by the part's identity. made: what makes the object."""
     if isinstance(made, Iterator):
-        known[id(x.address)] = Number(0, 0)
+        known[id(x.address)] = Address(0, 0)
     elif isinstance(made, Items):
         for y, (varies, item) in zip(x, made.items):
             if varies:
                 _addresses(y, item, known)
     elif isinstance(made, Made):
         number = made.varied.get("value") or made.varied.get("address")
-        if isinstance(number, Number):
+        if isinstance(number, Address):
             known[id(x)] = number
             return
         for name, inner in made.varied.items():
             _addresses(getattr(x, name), inner, known)
 
 
-def _nearby(obj: Any, made: Made, address: int) -> Number | None:
+def _nearby(obj: Any, made: Made, address: int) -> Address | None:
     """The number of an address in what a launch made of a tensor or an atom, which is of one array."""
     if not made.launched:
         return None
     record = getattr(obj, "tensor_map", None)
     own = obj.iterator.address.value if record is None else int(record.address)
-    return Number(made.number.which, made.number.delta + address - own)
+    return Address(made.number.which, made.number.delta + address - own)
