@@ -9,7 +9,7 @@ from ... import dtypes, seam
 from ...typed.descriptions import Constant, Description, Group, Object, RegisterFile, Scalar, TensorMap
 from ..bridge.leaf_types import leaf_type
 from ..bridge.tree import fields_of
-from ..emit.leaves import Number, RegFile, VectorLeaf
+from ..emit.leaves import NumberLeaf, RegFile, VectorLeaf
 from .type_descriptions import description_of_type
 
 _ADDRESSES = {"gmem": dtypes.Int64, "generic": dtypes.Uint64, "tmem": dtypes.Uint32}
@@ -25,7 +25,7 @@ def described_object(x: Any) -> Description:
 
 
 def _described(x: Any) -> Description:
-    if isinstance(x, (Number, RegFile, VectorLeaf, dtypes.Scalar)):
+    if isinstance(x, (NumberLeaf, RegFile, VectorLeaf, dtypes.Scalar)):
         return description_of_type(leaf_type(x))
     if isinstance(x, seam.Leaf):
         backend: Any = seam.current_or(None)

@@ -75,7 +75,7 @@ class _Marks:
         self._lines: dict[int, int] = {}
 
     def statement(self, lowerer: Any, inst: Any) -> int:
-        """Number a statement that may become PTX; gives the source column for its instructions."""
+        """NumberLeaf a statement that may become PTX; gives the source column for its instructions."""
         self.lowerer, self.compiled = lowerer, memory().compiled
         if isinstance(inst, (ir.Del, ir.Jump)) or isinstance(getattr(inst, "value", None), (ir.Const, ir.Arg)):
             return 1
