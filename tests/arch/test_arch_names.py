@@ -14,7 +14,7 @@ from numba_cute import arch
 from numba_cute.runtime import from_dlpack
 from numba_cute.seam import CuteError
 
-from .test_warp_mma import tensor
+from ..nvgpu.test_warp_mma import tensor
 
 U32, S32, F32, U64 = cute.Uint32, cute.Int32, cute.Float32, cute.Uint64
 WORD = 0xFFFFFFFF

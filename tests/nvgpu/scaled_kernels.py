@@ -11,15 +11,7 @@ from numba_cute.nvgpu import tcgen05
 from numba_cute.nvgpu.tcgen05 import Field, OperandSource
 from numba_cute.utils import blockscaled_layout as blockscaled
 
-from .umma_kernels import (
-    THREADS,
-    meet,
-    parts,
-    read_words,
-    result_words,
-    smem_layout,
-    write_words,
-)
+from .umma_kernels import THREADS, meet, parts, read_words, result_words, smem_layout, write_words
 
 A_COLUMN, SFA_COLUMN, SFB_COLUMN, META_COLUMN = 256, 320, 384, 448
 

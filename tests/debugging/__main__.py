@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run the cases of `cute.debug` on a GPU, each in a process of its own: `python -m tests.debug [PART OF A NAME]`.
+"""Run the cases of `cute.debug` on a GPU, each in a process of its own: `python -m tests.debugging [PART OF A NAME]`.
 
 With `--gemm` it measures how much slower the Hopper GEMM is that is debugged."""
 
@@ -52,7 +52,7 @@ def alive(a, out):
 
 def run(name, broken):
     """Run a case in a process of its own: what it said, and whether it ended as it should."""
-    command = [sys.executable, "-m", "tests.debug", "--one", name, str(int(broken))]
+    command = [sys.executable, "-m", "tests.debugging", "--one", name, str(int(broken))]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
     except subprocess.TimeoutExpired as e:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 PLUGIN = "numba_cute_pytest"
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 LATE_SIGNAL = """
 import numpy as np

@@ -9,7 +9,7 @@ import pytest
 import numba_cute as cute
 from numba_cute import config
 
-PAGE = (Path(__file__).parents[1] / "docs" / "environment.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "environment.md").read_text()
 
 
 @pytest.mark.parametrize("field", dataclasses.fields(config.Settings), ids=lambda f: f.name)

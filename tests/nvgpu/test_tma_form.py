@@ -97,7 +97,7 @@ ELSEWHERE = {
     "utils.epilogue_tma_store": "the same function",
     "utils.scale_tma_partition": "is tma_partition",
     "experimental.copy": "of other atoms; it is cute.copy",
-    "nvgpu.tcgen05.get_s2t_smem_desc_tensor": "of other atoms: tests/atoms/test_s2t_copies.py",
+    "nvgpu.tcgen05.get_s2t_smem_desc_tensor": "of other atoms: tests/nvgpu/test_s2t_copies.py",
 }
 KNOWN = {"type", "swizzle", "order", "box", "alignment"}
 UNKNOWN = {

@@ -12,7 +12,7 @@ import numba_cute as cute
 from numba_cute import arch
 from numba_cute.seam import CuteError
 
-from .test_warp_mma import tensor
+from ..nvgpu.test_warp_mma import tensor
 
 U32, S32, F32 = cute.Uint32, cute.Int32, cute.Float32
 
