@@ -7,6 +7,7 @@ import functools
 import json
 import logging
 import sys
+import threading
 import time
 import traceback
 
@@ -199,6 +200,9 @@ def test_a_bar_comes_by_itself_where_somebody_looks(capsys, monkeypatch):
     kernel()
     assert capsys.readouterr().err == ""  # it took no three seconds
     monkeypatch.setattr(bar, "AFTER", 0.005)
+    written, write = threading.Event(), bar.Bar._write
+    monkeypatch.setattr(bar.Bar, "_write", lambda self, line: (write(self, line), written.set()))
+    monkeypatch.setattr(Wait, "__call__", staticmethod(functools.partial(written.wait, 60)))  # however busy all is
     kernel()
     said = capsys.readouterr().err
     assert "0 of 1 cluster, 0 s (thread by thread: the block has one thread)" in said and said.endswith("\r")
