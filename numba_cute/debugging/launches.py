@@ -46,6 +46,16 @@ def debug(
     what), OutOfBoundsError, UninitializedReadError, SimError for a NaN, and the AssertionError of an `assert`. All
     threads end by themselves, so the CUDA context survives, unless a message says that it does not. NumPy arrays are
     copied to the GPU and back.
+
+    >>> @cuda.jit
+    ... def shifted(a, out):
+    ...     i = arch.thread_idx()[0]
+    ...     out[i] = a[i + 1]
+    >>> a, out = np.zeros(32, np.float32), np.zeros(32, np.float32)
+    >>> cute.debug(shifted)[1, 31](a, out)
+    >>> cute.debug(shifted)[1, 32](a, out)
+    Traceback (most recent call last):
+    numba_cute.sim.OutOfBoundsError: ...
     """
     for name, value in (("timeout", timeout), ("most", most)):
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 4000:

@@ -18,7 +18,7 @@ from numba.cuda.cudadrv import devicearray, devices, driver as cuda_driver
 
 from numba_cute import config, torch_ops, utils
 from numba_cute.compiler.host import arguments, launching, tensormap
-from numba_cute.compiler.host.native import moulds, plans
+from numba_cute.compiler.host.native import plans, templates
 from numba_cute.seam.hooks.driver import DRIVER
 
 from ..launches import gpu
@@ -91,7 +91,7 @@ def pretended(capability: tuple[int, int] = (9, 0)) -> Iterator[Gpu]:
         patch.setattr(plans, "current_context", lambda: gpu.CONTEXT)
         patch.setattr(tensormap, "encode", gpu.encode)
         patch.setattr(arguments, "_maps", {})
-        patch.setattr(moulds, "replacing", lambda: gpu.REPLACING.address)
+        patch.setattr(templates, "replacing", lambda: gpu.REPLACING.address)
         patch.setattr(DRIVER, "known", lambda address: True)
         patch.setattr(torch_ops, "_simulated", lambda name, operator: operator)
         patch.setattr(utils.HardwareInfo, "__init__", lambda self, device_id=0: setattr(self, "target", None))

@@ -39,7 +39,7 @@ from numba.cuda.stubs import Stub
 from ... import promotion
 from ...isa.form.targets import asked
 from ...seam.ground.packages import is_library, package_of
-from ...seam.marks.decorators import is_static_class, is_struct_class
+from ...seam.marks.decorators import is_frozen_class, is_struct_class
 from ...seam.marks.plain import is_users_module
 from . import code_reads
 from .holdings import MISSING, is_made_in_python, own, state
@@ -326,7 +326,7 @@ class Walk(Walking):
             return
         if not (is_users_module(cls.__module__) or code_reads.is_pure(cls.__module__)):
             raise Unfollowed(f"`{name}` is a class of {cls.__module__}")
-        is_static_class(cls), is_struct_class(cls)  # a kernel before may have made one of it
+        is_frozen_class(cls), is_struct_class(cls)  # a kernel before may have made one of it
         self.refer(self.read(lambda: type(cls)), name)
         self.refer_all(self.read(lambda: list(cls.__mro__[1:])), name)
         self.refer_named(self.read(lambda: {n: x for n, x in own(vars(cls)).items() if n not in _NOT_READ}), name)

@@ -61,7 +61,7 @@ def cast(place, third, c_dtype, taps=3):
     first = run(0x1000000)
     first, rest = (first, []) if place is by_windows else (first[0], first[1:])
     asked = Noting(made.function)
-    made.moulds._function = asked
+    made.templates._function = asked
     for at in (0x2000000, 0x3000000):
         other = run(at)
         other, same = (other, []) if place is by_windows else (other[0], other[1:])
