@@ -11,11 +11,11 @@ from typing import Any
 import numba_cute as cute
 
 from .. import entry
+from ..gemm.cuts import Warps
 from ..gemm.launches import clusters_here, launch_on, sms_here
 from ..gemm.operands import swapped, view
 from ..gemm.plan import Plan
-from ..gemm.warps_plan import Warps
-from . import warps, windows
+from . import windows
 from .fit import fit, in_order, padded
 from .operands import Columns, Walk, whole
 from .plan import Groups, chosen_parts, edge_of
@@ -98,6 +98,8 @@ def _by_warps(_: str, x: Any, dy: Any, outs: int, walk: Walk, cut: Any) -> Any:
     """The gradient of filters (parts, outputs, K), for GPUs whose tensor cores are a warp's."""
     torch, dtype, pixels = entry.pytorch(), entry.element_type(x), dy.numel() // outs
     depth, target = math.prod(walk.taps) * whole(x.shape[1], 16 // x.element_size()), entry.target_at(x)
+    from . import warps
+
     cut, share = warps.parts(outs, depth, pixels, sms_here(), target, cut)
     count = math.ceil(pixels / (cut.row * 8 // dtype.width * share))
     sums = torch.empty((count, outs, depth), dtype=torch.float32, device=x.device)
