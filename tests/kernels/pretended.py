@@ -77,6 +77,9 @@ def pretended(capability: tuple[int, int] = (9, 0)) -> Iterator[Gpu]:
         "is_available": lambda: True, "is_current_stream_capturing": lambda: False, "is_initialized": lambda: True,
         "device": lambda *_: contextlib.nullcontext(),
     }  # fmt: skip
+    cuda_driver._have_nvjitlink()  # which loads what torch's own libraries have loaded with a context
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # what torch does on a GPU takes no processor
     with pytest.MonkeyPatch.context() as patch:
         for holder in (numba.cuda, numba.cuda.api, numba.cuda.compiler, dispatcher):
             patch.setattr(holder, "get_current_device", lambda: device, raising=False)
@@ -106,3 +109,4 @@ def pretended(capability: tuple[int, int] = (9, 0)) -> Iterator[Gpu]:
         patch.setattr(torch.Tensor, "device", property(lambda t: DEVICE))
         with config.override(cache=True):
             yield made
+    torch.set_num_threads(threads)

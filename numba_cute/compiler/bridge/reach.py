@@ -74,12 +74,13 @@ class Walk(Walking):
     """Visits what is reached from some objects, each by what it is."""
 
     def _look(self, obj: Any, name: str) -> None:
-        for kinds, look in _KINDS:
-            if issubclass(type(obj), kinds):  # which no `__class__` of the user's changes
-                self.tell(look.__name__, type(obj).__module__, type(obj).__qualname__)
-                look(self, obj, name)
-                return
-        self._object(obj, name)
+        cls = type(obj)  # which no `__class__` of the user's changes
+        look = self._looks.get(cls)
+        if look is None:
+            look = self._looks[cls] = next((look for kinds, look in _KINDS if issubclass(cls, kinds)), Walk._object)
+        if look is not Walk._object:
+            self.tell_class(look.__name__, cls)
+        look(self, obj, name)
 
     # ------------------------------------------------------------ functions
 
@@ -380,7 +381,7 @@ class Walk(Walking):
 
     def _object(self, x: Any, name: str) -> None:
         cls = type(x)
-        self.tell("object", cls.__module__, cls.__qualname__)
+        self.tell_class("object", cls)
         if self.is_constant(x) or cls is object or isinstance(x, Stub):
             return
         if any((c.__module__, c.__name__) in _NUMBERS_OF for c in cls.__mro__):

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from numba import cuda
@@ -21,9 +20,9 @@ from numba import cuda
 import numba_cute as cute
 from numba_cute import arch
 from numba_cute.seam import current, quotient, remainder, traced
+from numba_cute.seam.ground.records import dataclass
 
 from .. import entry
-from ..moves.permute import PERMUTE
 from ..moves.places import divisor
 from .operands import Walk, whole
 
@@ -121,7 +120,11 @@ def in_order(t: Any, dense: bool = False) -> Any:
     """Give (N, C, …) with its channels last, a copy if need be. dense: with nothing between them."""
     good = t.movedim(1, -1).is_contiguous() and t.data_ptr() % BYTES == 0 if dense else fits(t)
     order = (0, *range(2, t.ndim), 1)
-    return t if good else PERMUTE(t.detach(), order).movedim(-1, 1)
+    if good:
+        return t
+    from ..moves.permute import PERMUTE
+
+    return PERMUTE(t.detach(), order).movedim(-1, 1)
 
 
 def dense(t: Any) -> Any:

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import numba_cute as cute
 
 from .. import entry
+from ..gemm.cuts import Warps
 from ..gemm.launches import clusters_here, launch_on, sms_here
 from ..gemm.operands import swapped
 from ..gemm.plan import Plan
-from ..gemm.warps_plan import Warps
-from . import warps, windows
+from . import windows
 from .fit import as_it_lies, dense, fit, padded
 from .operands import Columns, Walk, whole
 from .plan import Groups, chosen_parts, edge_of
@@ -112,6 +112,8 @@ def _by_warps(_: str, x: Any, dy: Any, outs: int, walk: Walk, cut: Any) -> Parts
     """Plan the gradient of filters for GPUs whose tensor cores are a warp's."""
     dtype, pixels = entry.element_type(x), dy.numel() // outs
     depth, target = math.prod(walk.taps) * whole(x.shape[1], 16 // x.element_size()), entry.target_at(x)
+    from . import warps
+
     cut, share = warps.parts(outs, depth, pixels, sms_here(), target, cut)
 
     def place(dy: Any, x: Any, sums: Any) -> tuple[Any, Any, Any]:

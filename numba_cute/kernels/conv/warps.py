@@ -10,13 +10,13 @@ other for each tile; a vector outside of the image is copied with no bytes, whic
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numba_cute as cute
 from numba_cute import CuteError
 from numba_cute.nvgpu import cpasync
 from numba_cute.seam import current, frozen, quotient, remainder, traced
+from numba_cute.seam.ground.records import dataclass
 from numba_cute.tilelang.cpasync import cp_async_shared_global
 
 from ..gemm.operands import Source, tensor_of, view

@@ -104,11 +104,6 @@ def choose(c: Any, k: int, kind: Kind, sms: int) -> umma_plan.Umma:
 MICROSCALED = entry.Operator("numba_cute::microscaled_gemm", plan, _result)
 
 
-def is_microscaled(scales: Any) -> bool:
-    """Say whether scales are factors of blocks along K, of 8 bits."""
-    return hasattr(scales, "dtype") and entry.type_name(scales) in {factor for _, factor in KINDS}
-
-
 def microscaled(a: Any, b: Any, scales_a: Any, scales_b: Any, epilogue: Epilogue | None, out: Any) -> Any:
     """Multiply as `blockscaled_gemm` says of factors of 8 bits, whose arguments these are."""
     elements, factors = {e for e, _ in KINDS}, entry.type_name(scales_a)

@@ -15,13 +15,13 @@ from numba_cute import arch, pipeline, utils
 from numba_cute.nvgpu import cpasync, tcgen05
 from numba_cute.seam import current, frozen, traced
 
+from . import cuts
 from .umma_rows import atom_of
 from .umma_scaled import scaled
 
-TILE_M, ROW = 128, 128  # rows of C of a CTA; bytes of K in a stage
+TILE_M, ROW, THREADS = cuts.TILE_M, cuts.ROW, cuts.THREADS_OF_UMMA
 ACC_STAGES = 2  # of sums in tensor memory
 EPILOGUE_WARPS, MMA_WARP, LOAD_WARP, OWN_WARP = 4, 4, 5, 6
-THREADS = 32 * 7
 
 
 # ---------------------------------------------------------------- memory and barriers
