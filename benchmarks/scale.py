@@ -31,8 +31,8 @@ class Machine:
 
 
 H200 = Machine(link=370e9, signal=3.3e-6, network=50e9, hop=10e-6, flops=650e12, memory=4.3e12)
-"""link, signal: measured (peers_rate, and tests/several_gpus). flops, memory: measured (benchmarks/results: gemm,
-bandwidth). network: a port of 400 Gb/s for each GPU. hop: a guess at NCCL's steps between hosts."""
+"""link: a guess at what of 450 GB/s is reached. signal: measured (tests/several_gpus). flops, memory: measured (gemm,
+bandwidth: benchmarks/results). network: a port of 400 Gb/s for each GPU. hop: a guess at NCCL's steps."""
 
 
 @dataclass(frozen=True)
