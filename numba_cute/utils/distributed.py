@@ -253,8 +253,8 @@ class Signals:
         if type(self.rank) is int and not 0 <= self.rank < shape[2]:
             raise CuteError(f"Signals: rank {self.rank} is not one of {shape[2]}")
 
-    @classmethod
-    def create(cls, slots: int, group: Any = None, limit: float = 10.0, name: str = "signals") -> Signals:
+    @staticmethod
+    def create(slots: int, group: Any = None, limit: float = 10.0, name: str = "signals") -> Signals:
         """Return signals for the ranks of a group, with flags in memory of torch's and a report that the host watches.
         All ranks, on the host.
 
@@ -276,7 +276,7 @@ class Signals:
         torch.cuda.current_stream().synchronize()  # before a rank can signal another
         watched = watch(limit, name)
         report = None if watched is None else from_dlpack(watched.words)
-        made = cls(from_symmetric(flags, group), rank, round(limit * 1e9), report)
+        made = Signals(from_symmetric(flags, group), rank, round(limit * 1e9), report)
         object.__setattr__(made, "_cute_watch", watched)
         return made
 
@@ -299,7 +299,7 @@ class Signals:
             raise error
 
     def put(self, peer: Int, slot: Int, value: Int) -> None:
-        """Set the flag that `peer` has for this rank in `slot`: say that what came before is done. One thread, after a
+        """Set the flag that `peer` has for this rank in `slot` to `value`: what came before is done. One thread, after a
         barrier if others' writes are meant, and after their completion if they are TMA's. PTX st.release.sys, sm_70."""
         store(self._flag(slot, self.rank, peer, "put"), value, sem="release", scope="sys")
 

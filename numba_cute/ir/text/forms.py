@@ -110,7 +110,7 @@ _ADDRESS = {"generic": Scalar(Uint64), "gmem": Scalar(Int64), "smem": Scalar(Int
 
 
 _MARKS = ("readonly", "multicast")
-"""What may be so of a pointer, by the names of the fields, and is not said of most."""
+"""The fields of a pointer that are true of few, and then written by their names."""
 
 
 def _pointer_words(fields: Fields, usual: bool = False) -> list[Thing] | None:
