@@ -369,8 +369,8 @@ def an_ordinary_store_to_a_multicast_mapping(mended):
             at = all_of_it.iterator + 4 * t
             if cute.const_expr(mended):
                 distributed.multimem_st_4xb32(at, 1, 2, 3, 4)
-            else:
-                at.store(1.0)
+            else:  # by its number: of the pointer itself it is refused before anything runs
+                cute.make_ptr(cute.Float32, at.toint(), cute.AddressSpace.gmem).store(1.0)
 
     return kernel
 

@@ -4,13 +4,10 @@
 from __future__ import annotations
 
 import json
-import os
-import socket
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
+
+from benchmarks.ranks import start
 
 pytestmark = [pytest.mark.gpu, pytest.mark.slow]
 
@@ -21,34 +18,11 @@ TOGETHER = (
 """Cases that one start runs, one after the other."""
 
 
-def start(cases, timeout, ranks=None):
-    """Run cases in as many processes as there are GPUs (or `ranks`); return their lines of JSON, all that they printed,
-    and whether they ended in time."""
-    ranks = ranks or _gpus()
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
-    of_all = {**os.environ, "WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-    command = [sys.executable, "-m", "tests.several_gpus.rank", *cases]
-    root = Path(__file__).parents[2]
-    running = [
-        subprocess.Popen(
-            command, cwd=root, env={**of_all, "RANK": str(r), "LOCAL_RANK": str(r)}, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        )
-        for r in range(ranks)
-    ]  # fmt: skip
-    said, in_time = [], True
-    for one in running:
-        try:
-            said.append(one.communicate(timeout=timeout)[0])
-        except subprocess.TimeoutExpired:
-            in_time = False
-            for other in running:
-                other.kill()
-            said.append(one.communicate()[0])
-    lines = [json.loads(line) for text in said for line in text.splitlines() if line.startswith('{"case"')]
-    return lines, "\n".join(said), in_time
+def ran(cases, timeout):
+    """Run cases on all GPUs; return their lines of JSON, and how the ranks ended."""
+    ended = start("tests.several_gpus.rank", list(cases), _gpus(), timeout)
+    lines = [json.loads(line) for text in ended.said for line in text.splitlines() if line.startswith('{"case"')]
+    return lines, ended
 
 
 def _gpus():
@@ -60,22 +34,22 @@ def _gpus():
 
 @pytest.fixture(scope="module")
 def together():
-    return start(TOGETHER, timeout=400)
+    return ran(TOGETHER, timeout=400)
 
 
 @pytest.mark.parametrize("case", TOGETHER)
 def test_a_kernel_reaches_its_peers(together, case):
-    lines, said, in_time = together
+    lines, ended = together
     found = [line for line in lines if line["case"] == case]
-    assert found, f"it did not end{'' if in_time else ', in time'}:\n{said[-4000:]}"
+    assert found, f"it did not end{'' if ended.in_time else ', in time'}:\n{ended.text[-4000:]}"
     assert not found[0]["wrong"], "\n".join(f"rank {r}: {s}" for r, s in found[0]["wrong"].items())
     print(case, found[0]["measured"])
 
 
 def test_a_rank_that_is_dead_is_named_to_the_others():
-    lines, said, in_time = start(["dead"], timeout=120)
-    assert in_time, said[-4000:]
-    assert len(lines) == _gpus() - 1, said[-4000:]
+    lines, ended = ran(["dead"], timeout=120)
+    assert ended.in_time, ended.text[-4000:]
+    assert len(lines) == _gpus() - 1, ended.text[-4000:]
     for line in lines:
         last = _gpus() - 1
         assert line["torch"], "the wait ended without a failure"
@@ -85,4 +59,5 @@ def test_a_rank_that_is_dead_is_named_to_the_others():
             assert (rank, slot, limit, kernel) == (last, 2, 2.0, "waits_for"), text
             assert f"rank {last} did not come" in text
         print(line)
-    assert said.count(f"numba_cute.PeerError: rank {_gpus() - 1} did not come") == _gpus() - 1, "each process prints it"
+    printed = ended.text.count(f"numba_cute.PeerError: rank {_gpus() - 1} did not come")
+    assert printed == _gpus() - 1, "each process prints it"
