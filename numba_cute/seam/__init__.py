@@ -41,6 +41,7 @@ from numba_cute.seam.ground.backend import (
 from numba_cute.seam.ground.error import (
     CuteError as CuteError,
     InternalError as InternalError,
+    PeerError as PeerError,
     Signal as Signal,
 )
 from numba_cute.seam.ground.leaf import (
