@@ -80,9 +80,9 @@ def from_symmetric(x: Any, group: Any = None, assumed_align: int | None = None) 
     symmetric memory, is not alike on all ranks, has no handles (NVSHMEM's), or lies on GPUs that cannot reach each
     other; the group has one rank.
 
-    >>> class Symmetric:  # as the simulator's: rank after rank
-    ...     def __cute_symmetric__(self):
-    ...         return np.arange(16, dtype=np.float32).reshape(2, 4, 2)
+    >>> class Symmetric:  # stands for what cute.sim.symmetric gives
+    ...     __cute_symmetric__ = True
+    ...     peers = np.arange(16, dtype=np.float32).reshape(2, 4, 2).transpose(1, 2, 0)
     >>> peers = cute.runtime.from_symmetric(Symmetric())
     >>> peers
     Tensor(ptr<Float32, gmem, align 4>, (4,2,2):(2,1,8))
@@ -100,9 +100,9 @@ def from_multicast(x: Any, group: Any = None, assumed_align: int | None = None) 
     x, group, assumed_align: as for `from_symmetric`. Access it by `multimem` instructions alone. CuteError: as there,
     and where the machine has no multicast.
 
-    >>> class Symmetric:
-    ...     def __cute_multicast__(self):
-    ...         return np.zeros((4, 2), np.float32)
+    >>> class Symmetric:  # stands for what cute.sim.symmetric gives
+    ...     __cute_symmetric__ = True
+    ...     multicast = np.zeros((4, 2), np.float32)
     >>> cute.runtime.from_multicast(Symmetric())
     Tensor(ptr<Float32, gmem, align 4>, (4,2):(2,1))
     """

@@ -13,11 +13,9 @@ import numpy as np
 
 from ..isa.form.targets import answering_for
 from ..seam.ground.folding import folding
-from ..seam.marks.constexpr import static_arguments
 from .exploring.deviations import explore
 from .exploring.recorder import Plan
 from .exploring.search import Search
-from .given import on_host
 from .ground.report import count
 from .prove.proof import UNCHECKED, Proof, proof
 from .prove.prover import ATOMICS
@@ -72,14 +70,14 @@ class Exploration:
 
     @folding
     def _explore(self, grid: Any, block: Any, smem: int, *args: Any, **named: Any) -> Explored:
-        args = on_host(static_arguments(self.simulated.kernel, args, named))
-        self.simulated._compiled_too(grid, block, args)
+        given = self.simulated.arguments(args, named)
+        self.simulated._compiled_too(grid, block, given)
         before: Snapshot = []
 
         def run(order: Any) -> Any:
             known = bool(before)
             restore(before)
-            return self.simulated.once(grid, block, smem, args, None, order, None if known else before)
+            return self.simulated.once(grid, block, smem, given, None, order, None if known else before)
 
         try:
             with answering_for(self.simulated.arch, self.simulated.sms):

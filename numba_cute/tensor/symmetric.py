@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finding symmetric memory, which each rank of a group has of the same shape: torch's, mapped side by side by the
-driver, and the simulator's, which is one array."""
+driver, and the simulator's, which says so by `__cute_symmetric__` and has arrays for it (`peers`, `multicast`)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,10 @@ from ..seam import CuteError
 from ..seam.hooks.driver import DRIVER
 from .dlpack import ArrayInfo, inspect_array
 
+_PLAIN = (
+    "is no symmetric memory with handles: allocate it by torch.distributed._symmetric_memory.empty (symm_mem.empty) of "
+    'the CUDA backend (symm_mem.set_backend("CUDA")), not by torch.empty, and not by NVSHMEM'
+)
 _ALIKE = "allocate it on each rank by symm_mem.empty with the same shape and dtype, and take the same part of it"
 
 
@@ -42,11 +46,6 @@ class Ranks:
         """Return torch's handle of a symmetric tensor."""
         return self._memory.rendezvous(x, self.group)
 
-    def is_symmetric(self, x: Any) -> bool:
-        """Return whether torch made a tensor's memory to be shared; True where it cannot say."""
-        asks = getattr(self._memory, "is_symm_mem_tensor", None)
-        return True if asks is None else bool(asks(x))
-
 
 class Shared:
     """The memory of one storage on all ranks. handle: torch's. side_by_side: the mapping, once it was asked for. views:
@@ -65,8 +64,8 @@ _SHARED: dict[tuple[int, str], Shared] = {}
 def side_by_side(x: Any, group: Any) -> ArrayInfo:
     """Return the memory of a symmetric array on all ranks, as one array whose last mode is the rank."""
     what = "from_symmetric"
-    if hasattr(x, "__cute_symmetric__"):
-        return _simulated(x.__cute_symmetric__())
+    if hasattr(type(x), "__cute_symmetric__"):
+        return inspect_array(x.peers)
     info, ranks = _checked(x, group, what)
     shared = _shared(x, info, ranks, what)
     if shared.side_by_side is None:
@@ -85,8 +84,8 @@ def side_by_side(x: Any, group: Any) -> ArrayInfo:
 def multicast(x: Any, group: Any) -> ArrayInfo:
     """Return the memory of a symmetric array in the mapping that stands for all ranks."""
     what = "from_multicast"
-    if hasattr(x, "__cute_multicast__"):
-        return inspect_array(x.__cute_multicast__())
+    if hasattr(type(x), "__cute_symmetric__"):
+        return inspect_array(x.multicast)
     info, ranks = _checked(x, group, what)
     shared = _shared(x, info, ranks, what)
     everywhere = int(shared.handle.multicast_ptr or 0)
@@ -98,13 +97,6 @@ def multicast(x: Any, group: Any) -> ArrayInfo:
         )
     offset = info.address - DRIVER.base(info.address)
     return dataclasses.replace(info, address=DRIVER.base(everywhere) + offset, owner=(x, shared))
-
-
-def _simulated(array: Any) -> ArrayInfo:
-    info = inspect_array(array)
-    return dataclasses.replace(
-        info, shape=(*info.shape[1:], info.shape[0]), strides=(*info.strides[1:], info.strides[0])
-    )
 
 
 def _named(x: Any) -> str:
@@ -137,7 +129,7 @@ def _shared(x: Any, info: ArrayInfo, ranks: Any, what: str) -> Shared:
     shared = _SHARED.get(key)
     if shared is not None and view in shared.views:
         return shared
-    _check_alike(_about(x, info, ranks), ranks, what)
+    _check_alike(_about(x, info), ranks, what)
     if shared is None:
         shared = Shared(_met(x, ranks, what))
         _SHARED[key] = shared
@@ -146,11 +138,11 @@ def _shared(x: Any, info: ArrayInfo, ranks: Any, what: str) -> Shared:
     return shared
 
 
-def _about(x: Any, info: ArrayInfo, ranks: Any) -> dict[str, Any]:
+def _about(x: Any, info: ArrayInfo) -> dict[str, Any]:
     """Return what must be alike on all ranks of a tensor."""
     storage = x.untyped_storage()
     return {
-        "symmetric": ranks.is_symmetric(x),
+        "shareable": DRIVER.shareable(info.address),
         "shape": info.shape,
         "strides": info.strides,
         "dtype": info.dtype.name,
@@ -162,12 +154,9 @@ def _about(x: Any, info: ArrayInfo, ranks: Any) -> dict[str, Any]:
 def _check_alike(mine: dict[str, Any], ranks: Any, what: str) -> None:
     """Raise the same CuteError on all ranks if a tensor is not alike there."""
     found = ranks.gather(mine)
-    plain = [r for r, one in enumerate(found) if not one["symmetric"]]
+    plain = [r for r, one in enumerate(found) if not one["shareable"]]
     if plain:
-        raise CuteError(
-            f"{what}: x of rank {', '.join(map(str, plain))} is no symmetric memory: allocate it by "
-            "torch.distributed._symmetric_memory.empty (symm_mem.empty), not by torch.empty"
-        )
+        raise CuteError(f"{what}: x of rank {', '.join(map(str, plain))} {_PLAIN}")
     for name in mine:
         values = [one[name] for one in found]
         if any(v != values[0] for v in values):
@@ -183,6 +172,8 @@ def _met(x: Any, ranks: Any, what: str) -> Any:
         handle = ranks.rendezvous(x)
     except RuntimeError as e:
         said = str(e).strip().splitlines()[0] if str(e).strip() else "RuntimeError"
+    if handle is None and not said:
+        said = f"x {_PLAIN}"
     _check_all(said, ranks, f"{what}: torch's rendezvous of x failed")
     pointers = list(handle.buffer_ptrs)
     far = [r for r, p in enumerate(pointers) if not p]

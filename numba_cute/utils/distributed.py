@@ -217,10 +217,7 @@ class Signals:
     simulator knows no limit: it reports a rank that waits for nobody.
 
     >>> flags = np.zeros((2, 2, 2), np.int32)
-    >>> class Symmetric:
-    ...     def __cute_symmetric__(self):
-    ...         return flags.transpose(2, 0, 1)
-    >>> peers = cute.runtime.from_symmetric(Symmetric())
+    >>> peers = cute.runtime.from_dlpack(flags)
     >>> def kernel(peers):  # two blocks, in the place of two ranks
     ...     rank = arch.block_idx()[0]
     ...     signals = utils.distributed.Signals(peers, rank)

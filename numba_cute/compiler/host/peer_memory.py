@@ -19,19 +19,11 @@ from ...seam.hooks.driver import DRIVER
 _NCCL = "use torch.distributed's collectives (NCCL) between them"
 
 
-class _Refused(CuteError):
-    """The driver refused. code: its CUresult."""
-
-    def __init__(self, code: Any, what: str) -> None:
-        super().__init__(f"{what}: the driver says {code.name}")
-        self.code = code
-
-
 def _asked(result: Any, what: str) -> Any:
     """Return what a call of the driver gives. CuteError with the driver's word if it failed."""
     code, *values = result
     if code != bindings.CUresult.CUDA_SUCCESS:
-        raise _Refused(code, what)
+        raise CuteError(f"{what}: the driver says {code.name}")
     return values[0] if len(values) == 1 else values
 
 
@@ -63,13 +55,7 @@ def _unmap(address: int, distance: int, count: int, device: int) -> None:
 
 def _handle(address: int, rank: int) -> Any:
     """Return the handle of the physical memory that lies at an address; it must be released."""
-    try:
-        return _asked(bindings.cuMemRetainAllocationHandle(address), f"rank {rank}'s memory at {address:#x}")
-    except _Refused as e:
-        raise CuteError(
-            f"{e}: it has no handle by which it could be mapped again, as memory of NVSHMEM and of cudaMalloc has "
-            'none; take torch\'s CUDA backend: symm_mem.set_backend("CUDA") before the first symm_mem.empty'
-        ) from None
+    return _asked(bindings.cuMemRetainAllocationHandle(address), f"the handle of rank {rank}'s memory at {address:#x}")
 
 
 def _check_reached(handle: Any, rank: int, device: int) -> None:
@@ -141,8 +127,17 @@ def pinned(words: int) -> Any:
     return made
 
 
+def shareable(address: int) -> bool:
+    """Say whether the memory at an address has a handle by which it can be mapped again."""
+    code, handle = bindings.cuMemRetainAllocationHandle(address)
+    if code != bindings.CUresult.CUDA_SUCCESS:
+        return False
+    bindings.cuMemRelease(handle)
+    return True
+
+
 def _base(address: int) -> int:
     return range_of(address)[0]
 
 
-DRIVER.pinned, DRIVER.beside, DRIVER.base = pinned, beside, _base
+DRIVER.pinned, DRIVER.beside, DRIVER.shareable, DRIVER.base = pinned, beside, shareable, _base

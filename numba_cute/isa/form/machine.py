@@ -196,6 +196,12 @@ class Machine(Protocol):
         """Read memory (global, or shared: of this CTA or of CTA `cta`) and change it in one step, ordered as the row
         says (`Instr.order`); without `change` it is only read, without `reads` only written. Gives what was there."""
 
+    def atomic_everywhere(
+        self, address: int, nbytes: int, change: Callable[[Bytes], Bytes] | None, *, reads: bool = True
+    ) -> list[Bytes]:
+        """Do the same at all places for which an address of a multicast mapping stands, one after the other; gives the
+        old bytes of each rank."""
+
     def tensor_map(self, address: int) -> TensorMap: ...
     def map_proxy(self, event: str, address: int | None) -> None:
         """A tensor map in global memory was "changed", "released" (None: all that were changed) or "acquired"."""

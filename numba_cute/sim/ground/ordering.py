@@ -2,29 +2,35 @@
 """The order that atomics make: an acquire learns what a release of the same location knew (PTX ISA, "Causality").
 
 An atomic, or a fence beside it, has a scope, and orders threads only if both sides' scopes hold both threads. `Left` is
-what releases left at one location, by how far they reach: to the threads of a CTA, of a cluster, or of the grid."""
+what releases left at one location, by how far they reach: to threads of a CTA, of a cluster, of a GPU, or of all."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from .clocks import FENCED, Clock
+from .clocks import FENCED, FENCED_FOR_ALL, Clock
 
 SCOPES = ("cta", "cluster", "gpu", "sys")
-CTA, CLUSTER, GRID = range(3)
+CTA, CLUSTER, GRID, SYSTEM = range(4)
 _LATEST = 16  # atomics remembered for reports
-REACH = {"cta": CTA, "cluster": CLUSTER, "gpu": GRID, "sys": GRID}
+REACH = {"cta": CTA, "cluster": CLUSTER, "gpu": GRID, "sys": SYSTEM}
 
 
 def place(reach: int, cta: Any) -> Any:
-    """Give what a thread of `cta` shares with all others within reach: its CTA, its cluster, or None for the grid."""
-    return (cta, cta.cluster, None)[reach]
+    """Give what a thread of `cta` shares with all others within reach: its CTA, its cluster, the number of its GPU's
+    rank, or None for all GPUs."""
+    return (cta, cta.cluster, cta.cluster.rank, None)[reach]
+
+
+def lasts(at: Any) -> bool:
+    """Tell whether threads that have still to start may be at a `place`."""
+    return at is None or isinstance(at, int)
 
 
 def together(scope: str, other: str, cta: Any, other_cta: Any) -> bool:
     """Tell whether atomics of two scopes are one step each for the other's thread."""
     reach = min(REACH[scope], REACH[other])
-    return place(reach, cta) is place(reach, other_cta)
+    return bool(place(reach, cta) == place(reach, other_cta))
 
 
 class Left:
@@ -67,7 +73,7 @@ def order(m: Any, key: Any, sem: str, scope: str, *, reads: bool, writes: bool) 
     if left is None:
         left = m.run.left[key] = Left()
     if reads:
-        _keep(c.heard, key, (left, m.place))
+        _keep(c.heard, key, (left, m.place, far))
     for reach in range(far + 1) if reads else ():
         clock = left.by.get(place(reach, t.cta))
         if clock is None:
@@ -99,8 +105,8 @@ def _keep(found: dict[Any, Any], key: Any, value: Any) -> None:
 
 def published(c: Any) -> list[tuple[int, Clock]]:
     """Give what fences of a thread, or ones that it knows of, have published, by how far they reach."""
-    grid = c.fenced_for_grid()
-    return [*c.published.items(), *([(GRID, grid)] if grid is not None else ())]
+    fenced = ((GRID, c.fenced(FENCED)), (SYSTEM, c.fenced(FENCED_FOR_ALL)))
+    return [*c.published.items(), *((reach, clock) for reach, clock in fenced if clock is not None)]
 
 
 def fence(t: Any, scope: str) -> None:
@@ -109,7 +115,7 @@ def fence(t: Any, scope: str) -> None:
     for reach in [r for r in c.pending if r <= far]:
         c.base = c.base.join(c.pending.pop(reach))
     c.published = {r: clock for r, clock in c.published.items() if r > far}
-    if far == GRID:
-        c.fence(FENCED)
+    if far >= GRID:
+        c.fence(FENCED, *((FENCED_FOR_ALL,) if far == SYSTEM else ()))
     else:
         c.published[far] = c.snapshot()

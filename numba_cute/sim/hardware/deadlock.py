@@ -20,7 +20,7 @@ def deadlock(cluster: Any) -> DeadlockError:
     stuck = sorted(cluster.live, key=lambda t: (t.cta.rank, t.index))
     blocks = ", ".join(str(c.index) for c in cluster.ctas)
     lines = [
-        f"deadlock in kernel {cluster.run.kernel}, block{'s' if cluster.size > 1 else ''} {blocks}: "
+        f"deadlock in kernel {cluster.run.kernel}, block{'s' if cluster.size > 1 else ''} {blocks}{cluster.of_rank}: "
         f"{count(len(stuck), 'thread')} can never go on, and nothing is in flight"
     ]
     places = {t: t.place for t in stuck}

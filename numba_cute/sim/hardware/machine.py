@@ -203,7 +203,7 @@ class Machine(Asynchronous):
     def cancel_cluster(self) -> tuple[int, int, int] | None:
         for tell in self.run.watch.asks_for_cluster:
             tell(self)
-        found = self.run.cancel_cluster(self.cta.cluster.shape)
+        found = self.cta.cluster.gpu.cancel_cluster(self.cta.cluster.shape)
         if found is None and self.op is not None:
             self.cta.cluster.refused.extend(
                 (h.bar.agent, phase + 1) for (h, _), phase in zip(self.op.bars, self.op.phases)
@@ -365,36 +365,51 @@ class Machine(Asynchronous):
         self, address: int, nbytes: int, change: Callable[[Bytes], Bytes] | None, *, shared: bool,
         cta: int | None = None, reads: bool = True,
     ) -> Bytes:  # fmt: skip
-        sem, scope = self.order
-        assert sem is not None and scope is not None
         if change is None:
             often = STRONG_POLLS if self.run.reports else FAST_POLLS
             self.polls(address, often, IN_TURN)  # which may let others change what is then read
         if shared:
             owner = self.peer(cta)
             owner.smem.check(address, nbytes, self)
-            region = Region(address, address + nbytes)
+            return self._atomic(owner, owner.smem, address, nbytes, change, reads)
+        return self._atomic(None, self.run.memory.at(address, nbytes, self, change is not None), address, nbytes,
+                            change, reads)  # fmt: skip
+
+    def _atomic(
+        self, owner: Any, memory: Any, address: int, nbytes: int, change: Callable[[Bytes], Bytes] | None, reads: bool
+    ) -> Bytes:
+        """Read a place, and change it, in one step. owner: the CTA whose shared memory it is in, or None."""
+        sem, scope = self.order
+        assert sem is not None and scope is not None
+        start = 0 if owner is not None else memory.address
+        region = Region(address - start, address - start + nbytes)
+        if owner is not None:
             self._check(owner, region, change is not None, atomic=scope)
             if change is not None:
                 self.lies(owner, region, True)
-            part = owner.smem.data[address : address + nbytes]
         else:
-            owner = None
-            a = self.run.memory.at(address, nbytes, self, change is not None)
-            for tell in self.run.watch.accesses:
-                tell(self, a, a.region(address, nbytes), change is not None, scope)
-            part = a.data[address - a.address : address - a.address + nbytes]
+            self.told(memory, region, change is not None, scope)
+        part = memory.data[address - start : address - start + nbytes]
         order(self, (owner, address), sem, scope, reads=reads, writes=change is not None)
-        old = part.copy()
+        old: Bytes = part.copy()
         if change is None:
-            return old  # type: ignore[no-any-return]
+            return old
         part[...] = change(old)
         if (part == old).all():  # nothing changed, so this may be a loop that polls
-            self.threads[0].polled = owner or a, address
+            self.threads[0].polled = memory, address
             self.pause("an atomic that changes nothing")
         else:
             self.run.events += 1
-        return old  # type: ignore[no-any-return]
+        return old
+
+    def atomic_everywhere(
+        self, address: int, nbytes: int, change: Callable[[Bytes], Bytes] | None, *, reads: bool = True
+    ) -> list[Bytes]:
+        places = self.run.memory.everywhere(address, nbytes, self)
+        if change is None:
+            self.polls(address, STRONG_POLLS if self.run.reports else FAST_POLLS, IN_TURN)
+        found = [self.run.memory.at(at, nbytes, self, change is not None) for at in places]
+        return [self._atomic(None, a, at, nbytes, change, reads) for at, a in zip(places, found)]
 
     def tensor_map(self, address: int) -> Any:
         for _ in self.run.watch.copies_box:

@@ -255,7 +255,7 @@ class LaneBackend(LaneRegisters):
                 raise NotTogether("outside of the CTA's shared memory")
             return smem, Pieces(at, nbytes)
         a = self.run.memory.find(low)
-        if a is None or high + nbytes > a.end or write and a.readonly:
+        if a is None or high + nbytes > a.end or write and a.readonly or not a.is_of(self.run.thread.cta.cluster):
             raise NotTogether("outside of one allocation that is as it must be")
         return a, Pieces(at - a.address, nbytes)
 
