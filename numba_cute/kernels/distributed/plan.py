@@ -4,38 +4,58 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 import numba_cute as cute
-from numba_cute import CuteError
 from numba_cute.nvgpu import cpasync
 
 from ..gemm import plan
 from ..gemm.dense import TILE_M
-from ..gemm.operands import contiguous, load_atom, operand, view
-from .gather import BLOCK, BYTES, ROWS, SLOTS, Gather
-from .scatter import Scatter
+from ..gemm.operands import load_atom, operand, view
+from . import scatter as sums
+from .gather import BYTES, ROWS, SLOTS, Gather
+from .ring import SLOTS as COMMON
 
 
-def of_ranks(peers: Any) -> Any:
-    """View a tensor of two modes with one more of GPUs, which comes last, as `operand` wants a batch: first."""
-    return cute.make_tensor(peers.iterator, cute.select(peers.layout, mode=[2, 0, 1]))
+GATHER_SLOTS = COMMON
+"""Slots of signals that a gathering launch uses."""
 
 
-def counted(rows: int) -> int:
-    """Count the blocks of rows for which pieces are counted."""
-    return math.ceil(rows / TILE_M)
+class GatherRoom(NamedTuple):
+    """Memory of a GPU for others' rows. here: (GPUs, rows, K). arrived: (blocks of rows, GPUs) and ended: (1,), of
+    int32 zeros."""
+
+    here: Any
+    arrived: Any
+    ended: Any
+
+    @staticmethod
+    def shapes(ranks: int, rows: int, k: int) -> tuple[tuple[int, ...], ...]:
+        """Give the shapes of its three parts."""
+        return (ranks, rows, k), (math.ceil(rows / TILE_M), ranks), (1,)
+
+    @staticmethod
+    def numpy(ranks: int, rows: int, k: int, dtype: Any) -> GatherRoom:
+        """Make one of NumPy's arrays."""
+        here, *counts = GatherRoom.shapes(ranks, rows, k)
+        return GatherRoom(np.full(here, np.nan, dtype.numpy), *(np.zeros(n, np.int32) for n in counts))
+
+
+def of_ranks(peers: Any, *modes: int) -> Any:
+    """View a tensor whose last mode is the GPU with that mode first, as `operand` wants a batch."""
+    return cute.make_tensor(peers.iterator, cute.select(peers.layout, mode=[cute.rank(peers) - 1, *modes]))
 
 
 def gather(
-    dtype: Any, peers: Any, here: Any, rank: int, arrived: Any, ended: Any, signals: Any, stages: int
-) -> Gather:
-    """Make the exchange that brings A's rows. peers: A, (rows, K, GPUs). here: room for it on this GPU, (GPUs, rows,
-    K). arrived, ended: as of `Gather`, of zeros. stages: of the cut."""
+    dtype: Any, peers: Any, room: GatherRoom, rank: int, signals: Any, stages: int
+) -> Gather:  # fmt: skip
+    """Make the exchange that brings A's rows. peers: A, (rows, K, GPUs). stages: of the cut."""
     rows, k, _ = map(int, peers.shape)
     tile_k, columns = 8 * plan.ROW // dtype.width, 8 * BYTES // dtype.width
-    source, mode = operand(of_ranks(peers), dtype)
-    target, _ = operand(here, dtype)
+    source, mode = operand(of_ranks(peers, 0, 1), dtype)
+    target, _ = operand(room.here, dtype)
     a_layout = plan.smem_layout(dtype, mode, TILE_M, tile_k, stages)
     tma_own, own = load_atom(source, a_layout, (TILE_M, tile_k))
     layout = cute.make_layout((ROWS, columns, SLOTS), stride=(columns, 1, ROWS * columns))
@@ -45,11 +65,47 @@ def gather(
     return Gather(
         dtype, layout, cute.Int32(rank), tma_own, own, tma_load, there, tma_store, here,
         cute.Int32(math.ceil(rows / ROWS)), cute.Int32(math.ceil(k / columns)),
-        view(arrived).mark_layout_dynamic(), view(ended), signals,
+        view(room.arrived).mark_layout_dynamic(), view(room.ended), signals,
     )  # fmt: skip
 
 
-def scatter(parts: Any, sums: Any, tile_n: int, rank: int, signals: Any) -> Scatter:
-    """Make the exchange that adds up. parts: (rows, N, GPUs), of this GPU. sums: (rows, N)."""
-    parts, sums = (view(t, 16).mark_layout_dynamic(leading_dim=1) for t in (parts, sums))
-    return Scatter(cute.Int32(rank), parts, sums, tile_n, False, None, None, signals)
+def all_gather_matmul(
+    peers: Any, b: Any, c: Any, dtype: Any, rank: int, signals: Any, room: GatherRoom, most_clusters: int,
+    cut: plan.Plan = plan.USUAL, epilogue: Any = None, c_dtype: Any = None,
+) -> tuple[Any, tuple[Any, ...], tuple[int, int, int]]:  # fmt: skip
+    """Plan C = all rows of A @ B.T: give the kernel, its arguments and its grid.
+
+    peers: A's rows on each GPU, (rows, K, GPUs), contiguous along K. b: (N, K). c: (GPUs, rows, N). rank: this GPU's
+    number. signals: with `GATHER_SLOTS` slots. The others: as of `arguments` of a GEMM; the cut has no parts of K."""
+    width = (c_dtype or plan.RESULTS[dtype]).width
+    stages = plan.pieces_of(cut, width, *plan.room_of(epilogue), Gather.memory).stages
+    exchange = gather(dtype, peers, room, rank, signals, stages)
+    made, grid = plan.arguments(
+        room.here, b, c, dtype, most_clusters, cut, epilogue, c_dtype=c_dtype, exchange=exchange
+    )
+    return plan.kernel_of(cut), made, grid
+
+
+def slots_of(rows: int, n: int, tile_n: int, twice: bool = False) -> int:
+    """Count the slots of signals of sums over so many rows and columns, on each GPU; rounded up, so that the kernel is
+    compiled once for many extents. twice: whether sums are signalled too."""
+    units = math.ceil(rows / sums.ROWS) * math.ceil(n / tile_n)
+    return int(max(1 << 10, 1 << (COMMON + units * (1 + twice)).bit_length()) - 1)
+
+
+def matmul_reduce_scatter(
+    a: Any, b: Any, c: Any, parts: Any, dtype: Any, rank: int, signals: Any, most_clusters: int,
+    cut: plan.Plan = plan.USUAL, c_dtype: Any = None,
+) -> tuple[Any, tuple[Any, ...], tuple[int, int, int]]:  # fmt: skip
+    """Plan this GPU's rows of the sum over all of A @ B.T: give the kernel, its arguments and its grid.
+
+    a: (owners, rows, K of this GPU), b: (N, K of this GPU), c: (rows, N). parts: memory of all GPUs, (sources, rows, N,
+    GPUs). signals: with `slots_of` slots. The others: as of `all_gather_matmul`."""
+    mine, sent = parts[None, None, None, rank], parts[rank, None, None, None]
+    mine = cute.make_tensor(mine.iterator, cute.select(mine.layout, mode=[1, 2, 0]))
+    mine, whole = (view(t, 16).mark_layout_dynamic(leading_dim=1) for t in (mine, c))
+    exchange = sums.Scatter(cute.Int32(rank), mine, whole, cut.tile_n, False, None, None, signals)
+    made, grid = plan.arguments(
+        a, b, of_ranks(sent, 0, 1), dtype, most_clusters, cut, c_dtype=c_dtype, exchange=exchange
+    )
+    return plan.kernel_of(cut), made, grid
