@@ -2,7 +2,7 @@
 """How fast a kernel moves memory between GPUs over NVLink: bulk copies (TMA) by some SMs, beside cudaMemcpyPeerAsync
 and NCCL's send and receive; one way, and both ways at once.
 
-    python -m benchmarks peers_rate [--ranks 2] [--mib 256]
+    python -m benchmarks peers_rate [--ranks 2] [--mib 128]
 
 Needs two GPUs and torch. A kernel pulls (loads from the peer) or pushes (stores to it), through shared memory, a block
 on each of so many SMs. Rates are of one direction, the slower rank's.
@@ -11,6 +11,7 @@ on each of so many SMs. Rates are of one direction, the slower rank's.
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import json
 import os
 import statistics
@@ -31,8 +32,10 @@ CHUNK = 16384
 STAGES, AHEAD = 12, 10
 """Chunks that shared memory holds, and how many loads run before the first is stored."""
 ITEMS = CHUNK // 4
-SMS = (1, 2, 4, 8, 16, 32, 64, 128)
-TURNS = 5
+SMS = (1, 4, 8, 16, 32, 64, 128)
+TURNS, CALLS = 3, 5
+PATIENCE = 20
+"""Seconds that one rate may take: then the process says where it is, and ends."""
 
 
 @cuda.jit
@@ -133,7 +136,7 @@ class Rank:
             self.dist.barrier()
             self.torch.cuda.synchronize()
             if works:
-                count = 1 if turn == 0 else 10
+                count = 1 if turn == 0 else CALLS
                 events[0].record()
                 for _ in range(count):
                     call()
@@ -160,20 +163,30 @@ class Rank:
     def measure(self) -> dict[str, float]:
         self.check(self.pull(16), self.own, self.peer + 1)
         self.check(self.push(16), self.shared, -1)
-        found = {}
+        print(f"rank {self.rank}: copies are right", flush=True)
+        found: dict[str, float] = {}
+
+        def rate(name: str, call, both: bool) -> None:
+            faulthandler.dump_traceback_later(PATIENCE, exit=True)
+            found[name] = self.rate(call, both)
+            if self.rank == 0:
+                print(f"{name}: {found[name]:.1f} GB/s", flush=True)
+
         for ways, both in (("one way", False), ("both ways", True)):
             for sms in SMS:
-                found[f"TMA pull, {sms} SMs, {ways}"] = self.rate(self.pull(sms), both)
+                rate(f"TMA pull, {sms} SMs, {ways}", self.pull(sms), both)
             for sms in SMS:
-                found[f"TMA push, {sms} SMs, {ways}"] = self.rate(self.push(sms), both)
-            found[f"cudaMemcpyPeerAsync, {ways}"] = self.rate(self.engine(), both)
-            # of NCCL both ranks take part, one way too
-            found[f"NCCL send/recv, {ways}"] = self.rate(self.nccl(both), True)
+                rate(f"TMA push, {sms} SMs, {ways}", self.push(sms), both)
+            rate(f"cudaMemcpyPeerAsync, {ways}", self.engine(), both)
+            rate(f"NCCL send/recv, {ways}", self.nccl(both), True)  # of NCCL both ranks take part, one way too
+        faulthandler.cancel_dump_traceback_later()
         return found
 
 
 def main(mib: int) -> None:
+    faulthandler.dump_traceback_later(2 * PATIENCE, exit=True)
     one = Rank(mib)
+    print(f"rank {one.rank} is there", flush=True)
     found = one.measure()
     if one.rank == 0:
         print(json.dumps({"rates": found}), flush=True)
@@ -190,7 +203,7 @@ def run(options: argparse.Namespace) -> Result:
     if here < options.ranks:
         raise RuntimeError(f"peers_rate needs {options.ranks} GPUs, and here are {here}")
 
-    ended = start("benchmarks.peers_rate", [str(options.mib)], options.ranks, timeout=500)
+    ended = start("benchmarks.peers_rate", [str(options.mib)], options.ranks, timeout=options.seconds, show=True)
     lines = [line for said in ended.said for line in said.splitlines() if line.startswith('{"rates"')]
     if not lines:
         raise RuntimeError(f"the ranks gave no rates{'' if ended.in_time else ' in time'}:\n{ended.text[-6000:]}")
@@ -203,7 +216,8 @@ def run(options: argparse.Namespace) -> Result:
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ranks", type=int, default=2, help="GPUs; each one copies from the next, or to it")
-    parser.add_argument("--mib", type=int, default=256, help="how much one copy moves")
+    parser.add_argument("--mib", type=int, default=128, help="how much one copy moves")
+    parser.add_argument("--seconds", type=float, default=80, help="that all may take")
 
 
 ENTRY = Entry("peers_rate", "memory between GPUs by TMA, copy engines and NCCL", run, arguments, gpu=True)

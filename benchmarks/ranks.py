@@ -7,10 +7,11 @@ import os
 import socket
 import subprocess
 import sys
-import tempfile
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -30,34 +31,42 @@ class Ended:
         return "\n".join(f"rank {r} (exit code {c}):\n{s}" for r, (s, c) in enumerate(zip(self.said, self.codes)))
 
 
-def start(module: str, arguments: list[str], ranks: int, timeout: float) -> Ended:
-    """Run a module's `__main__` as so many ranks of this host, each with a GPU of its own. timeout: seconds, of all."""
+def start(module: str, arguments: list[str], ranks: int, timeout: float, show: bool = False) -> Ended:
+    """Run a module's `__main__` as so many ranks of this host, each with a GPU of its own. timeout: seconds, of all.
+    show: print what they say as they say it."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     place = {"WORLD_SIZE": ranks, "LOCAL_WORLD_SIZE": ranks, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-    end = time.monotonic() + timeout
-    with tempfile.TemporaryDirectory() as folder:
-        files = [Path(folder) / str(r) for r in range(ranks)]
-        running = []
-        for r, file in enumerate(files):
-            environment = {k: str(v) for k, v in {**os.environ, **place, "RANK": r, "LOCAL_RANK": r}.items()}
-            with file.open("w") as out:  # a file: a pipe that nobody reads in time would stop a rank
-                running.append(
-                    subprocess.Popen(
-                        [sys.executable, "-m", module, *arguments], cwd=ROOT, env=environment, stdout=out,
-                        stderr=subprocess.STDOUT,
-                    )
-                )  # fmt: skip
-        in_time = True
-        try:
-            for one in running:
-                one.wait(max(0.0, end - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            in_time = False
-        finally:
-            for one in running:
-                one.kill()
-                one.wait()
-        said = [file.read_text(errors="replace") for file in files]
-    return Ended(said, [one.returncode for one in running], in_time)
+    said: list[list[str]] = [[] for _ in range(ranks)]
+    running, readers = [], []
+    for r in range(ranks):
+        environment = {k: str(v) for k, v in {**os.environ, **place, "RANK": r, "LOCAL_RANK": r}.items()}
+        one = subprocess.Popen(
+            [sys.executable, "-u", "-m", module, *arguments], cwd=ROOT, env=environment, text=True, errors="replace",
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        readers.append(threading.Thread(target=_read, args=(one.stdout, said[r], r if show else None), daemon=True))
+        readers[-1].start()
+        running.append(one)
+    end, in_time = time.monotonic() + timeout, True
+    try:
+        for one in running:
+            one.wait(max(0.0, end - time.monotonic()))
+    except subprocess.TimeoutExpired:
+        in_time = False
+    finally:
+        for one in running:
+            one.kill()
+            one.wait()
+    for reader in readers:
+        reader.join(5)
+    return Ended(["".join(lines) for lines in said], [one.returncode for one in running], in_time)
+
+
+def _read(stream: Any, lines: list[str], shown: int | None) -> None:
+    """Keep what a rank prints. shown: its number, if it is printed too."""
+    for line in stream:
+        lines.append(line)
+        if shown is not None:
+            print(f"[{shown}] {line}", end="", flush=True)

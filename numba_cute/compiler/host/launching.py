@@ -34,6 +34,7 @@ from ...seam.marks.constexpr import forget_notes, static_arguments
 from ...seam.marks.host_objects import python_of
 from . import peer_memory  # noqa: F401 - it answers for the driver
 from .cluster import checked_cluster, checked_extents
+from .current import current_device
 from .debugging import raising_of_kernel
 from .facts import facts
 from .failed import LaunchFailed
@@ -187,7 +188,7 @@ def on_device_of(args: Any) -> Iterator[None]:
     if found is None or found.device == devices.get_context().device.id:
         yield
         return
-    with devices.gpus[found.device]:
+    with current_device(found.device):
         yield
 
 

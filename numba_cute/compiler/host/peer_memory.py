@@ -15,6 +15,7 @@ from numba.cuda.cudadrv.error import CudaSupportError
 
 from ...seam import CuteError
 from ...seam.hooks.driver import DRIVER
+from .current import current_device
 
 _NCCL = "use torch.distributed's collectives (NCCL) between them"
 
@@ -45,7 +46,7 @@ class Beside:
 
 def _unmap(address: int, distance: int, count: int, device: int) -> None:
     """End a mapping, once no kernel uses it. Where the context is lost there is nothing to end."""
-    with devices.gpus[device]:
+    with current_device(device):
         if bindings.cuCtxSynchronize()[0] != bindings.CUresult.CUDA_SUCCESS:
             return
         for i in range(count):
@@ -73,7 +74,7 @@ def _check_reached(handle: Any, rank: int, device: int) -> None:
 def beside(addresses: list[int], device: int) -> Beside:
     """Map the allocations that hold these addresses, of rank after rank, side by side for a device. CuteError: they
     have no handles, are not alike, or are out of the device's reach."""
-    with devices.gpus[device]:
+    with current_device(device):
         handles: list[Any] = []
         try:
             ranges = [range_of(a) for a in addresses]
