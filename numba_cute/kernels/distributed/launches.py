@@ -53,14 +53,14 @@ def all_gather_matmul(
     does not come within 20 seconds gives the others a PeerError. CuteError for what it does not take.
     """
     what = "all_gather_matmul"
-    entry.refuse_gradients(what, [a, b, out, *(epilogue.tensors if epilogue else ())])
+    form, given = (epilogue.form, epilogue.tensors) if isinstance(epilogue, Epilogue) else (epilogue, [])
+    entry.refuse_gradients(what, [a, b, out, *given])
     own = Group(group, what)
     if own.world == 1:
         return matmul(a, b, epilogue=epilogue, out=out, out_dtype=out_dtype, cut=cut)
-    given = epilogue.tensors if epilogue else []
     key: Any = None
     try:
-        key = what, own.name, a.data_ptr(), *entry.kinds([a, b, out, *given]), epilogue and epilogue.form, out_dtype, cut
+        key = what, own.name, a.data_ptr(), *entry.kinds([a, b, out, *given]), form, out_dtype, cut
         known = _known.get(key)
     except (AttributeError, TypeError):  # some are no tensors, which is refused in words
         known = None

@@ -101,11 +101,42 @@ def matmul_reduce_scatter(
 
     a: (owners, rows, K of this GPU), b: (N, K of this GPU), c: (rows, N). parts: memory of all GPUs, (sources, rows, N,
     GPUs). signals: with `slots_of` slots. The others: as of `all_gather_matmul`."""
-    mine, sent = parts[None, None, None, rank], parts[rank, None, None, None]
-    mine = cute.make_tensor(mine.iterator, cute.select(mine.layout, mode=[1, 2, 0]))
-    mine, whole = (view(t, 16).mark_layout_dynamic(leading_dim=1) for t in (mine, c))
-    exchange = sums.Scatter(cute.Int32(rank), mine, whole, cut.tile_n, False, None, None, signals)
+    exchange = scatter(parts, c, cut, rank, signals)
+    sent = parts[rank, None, None, None]
     made, grid = plan.arguments(
         a, b, of_ranks(sent, 0, 1), dtype, most_clusters, cut, c_dtype=c_dtype, exchange=exchange
     )
+    return plan.kernel_of(cut), made, grid
+
+
+def scatter(
+    parts: Any, c: Any, cut: plan.Plan, rank: int, signals: Any, everywhere: bool = False, shared: Any = None
+) -> sums.Scatter:  # fmt: skip
+    """Make the exchange that adds up. All as of `matmul_reduce_scatter`, and of `Scatter`."""
+    mine = parts[None, None, None, rank]
+    mine = cute.make_tensor(mine.iterator, cute.select(mine.layout, mode=[1, 2, 0]))
+    if shared is not None:
+        c = view(c, 16)
+        c = cute.make_tensor(c.iterator, cute.select(c.layout, mode=[1, 2, 0]))
+        shared = cute.make_tensor(shared.iterator, cute.select(shared.layout, mode=[1, 2, 0, 3]))
+        shared = shared.mark_layout_dynamic(leading_dim=1)
+    mine, c = (view(t, 16).mark_layout_dynamic(leading_dim=1) for t in (mine, c))
+    return sums.Scatter(cute.Int32(rank), mine, c, cut.tile_n, everywhere, shared, signals)
+
+
+def matmul_all_reduce(
+    a: Any, b: Any, c: Any, parts: Any, shared: Any, dtype: Any, rank: int, signals: Any, most_clusters: int,
+    cut: plan.Plan = plan.USUAL, c_dtype: Any = None,
+) -> tuple[Any, tuple[Any, ...], tuple[int, int, int]]:  # fmt: skip
+    """Plan the sum over all GPUs of A @ B.T on each: give the kernel, its arguments and its grid.
+
+    In two shots, with `shared`, memory of all GPUs, (owners, rows, N, GPUs): a: (owners, rows, K of this GPU), c:
+    (owners, rows, N), and `slots_of(…, twice=True)` slots of signals. In one, where it is None: a: (M, K of this GPU),
+    c: (M, N), and parts (sources, M, N, GPUs). The others: as of `matmul_reduce_scatter`."""
+    once = shared is None
+    exchange = scatter(parts, c, cut, rank, signals, once, shared)
+    sent = of_ranks(parts[rank, None, None, None], 0, 1)
+    made, grid = plan.arguments(
+        a, b, sent, dtype, most_clusters, cut, c_dtype=c_dtype, exchange=exchange, apart=once
+    )  # fmt: skip
     return plan.kernel_of(cut), made, grid

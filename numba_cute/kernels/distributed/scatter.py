@@ -28,9 +28,10 @@ TOGETHER = 8
 
 @static
 class Scatter(Exchange):
-    """What the kernel has of the sums. rank: this GPU's number in the group. parts: of the rows that are added up here, (rows, N, GPUs). sums: where they go, (rows, N). tile_n: columns of a tile.
-    everywhere: whether all GPUs add up all rows. shared: where all GPUs put their sums for all, (rows, N, owners, GPUs),
-    if they do; they then go on to `whole`, (rows, N, owners). signals: of `Signals`."""
+    """What the kernel has of the sums. rank: this GPU's number in the group. parts: of the rows that are added up here,
+    (rows, N, GPUs). sums: where they go, (rows, N). tile_n: columns of a tile. everywhere: whether every tile goes to
+    all GPUs, which all add up all rows. shared: memory of all GPUs for all sums, (rows, N, owners, GPUs), where each
+    puts its own for all; then `sums` is (rows, N, owners); or None. signals: of `Signals`."""
 
     rank: Any
     parts: Any
@@ -38,7 +39,6 @@ class Scatter(Exchange):
     tile_n: int
     everywhere: bool
     shared: Any
-    whole: Any
     signals: Any
 
     @property
@@ -59,7 +59,7 @@ class Scatter(Exchange):
     @property
     def units(self) -> Any:
         """Give how many times 64 rows, and how many tiles of columns, are added up here."""
-        rows, n = (cute.Int32(x) for x in self.sums.shape)
+        rows, n = (cute.Int32(x) for x in self.parts.shape[:2])
         return (rows + (ROWS - 1)) // ROWS, (n + (self.tile_n - 1)) // self.tile_n
 
     def slot(self, row: Any, column: Any) -> Any:
@@ -125,37 +125,78 @@ class Sending:
                     self.of.signals.wait(source, self.of.slot(row, column), self.epoch)
             meet.arrive_and_wait()
             self.add_unit(row, column, thread % 128)
+            if cute.const_expr(self.of.shared is not None):
+                meet.arrive_and_wait()
+                if thread % 128 == 0:
+                    for hop in range(self.of.signals.world):
+                        there = around(self.of.rank + hop, self.of.signals.world)
+                        self.of.signals.put(there, self.of.shared_slot(row, column), self.epoch)
+        if cute.const_expr(self.of.shared is not None):
+            for unit in range(cute.Int32(2 * block + group), rows * columns * self.of.signals.world, cute.Int32(2 * blocks)):
+                owner, row, column = unit // (rows * columns), unit // columns % rows, unit % columns
+                owner = around(self.of.rank + owner, self.of.signals.world)
+                if thread % 128 == 0:
+                    self.of.signals.wait(owner, self.of.shared_slot(row, column), self.epoch)
+                meet.arrive_and_wait()
+                self.copy_unit(row, column, owner, thread % 128)
 
     def add_unit(self, row, column, thread):
         """Add up the parts of a unit, which are there. A warpgroup. thread: which one of it."""
-        vector = cute.const_expr(8 * VECTOR // self.of.parts.element_type.width)
-        across = cute.const_expr(self.of.tile_n // vector)
-        each = cute.const_expr(ROWS * across // 128)
-        together = cute.const_expr(math.gcd(TOGETHER, each))
-        rows, n = cute.Int32(self.of.sums.shape[0]), cute.Int32(self.of.sums.shape[1])
+        dtype = self.of.sums.element_type
+        vector, each, together = vectors_of(self.of.parts.element_type, self.of.tile_n)
+        rows, n = cute.Int32(self.of.parts.shape[0]), cute.Int32(self.of.parts.shape[1])
         values = cute.make_rmem_tensor((vector, together), self.of.parts.element_type)
         sums = cute.make_rmem_tensor((vector, together), cute.Float32)
-        made = cute.make_rmem_tensor((vector, together), self.of.sums.element_type)
+        made = cute.make_rmem_tensor((vector, together), dtype)
         for first in range(0, each, together):
             sums.fill(0.0)
             for source in range(self.of.signals.world):
                 for i in cute.range_constexpr(together):
-                    m, at = place(thread + 128 * (first + i), across, row, self.of.tile_n * column, vector)
+                    m, at = place(thread + 128 * (first + i), self.of.tile_n, row, column, vector)
                     m, at = min(m, rows - 1), min(at, n - vector)  # what is beyond is read from elsewhere, and left out
                     cute.autovec_copy(vector_at(self.of.parts, vector, m, at, source), values[None, i])
                 sums.store(sums.load() + values.load().to(cute.Float32))
-            made.store(sums.load().to(self.of.sums.element_type))
+            made.store(sums.load().to(dtype))
             for i in cute.range_constexpr(together):
-                m, at = place(thread + 128 * (first + i), across, row, self.of.tile_n * column, vector)
+                m, at = place(thread + 128 * (first + i), self.of.tile_n, row, column, vector)
                 if m < rows and at < n:
-                    cute.autovec_copy(made[None, i], vector_at(self.of.sums, vector, m, at))
+                    if cute.const_expr(self.of.shared is None):
+                        cute.autovec_copy(made[None, i], vector_at(self.of.sums, vector, m, at))
+                    else:
+                        for there in range(self.of.signals.world):
+                            there = vector_at(self.of.shared, vector, m, at, self.of.rank, there)
+                            cute.autovec_copy(made[None, i], there)
+
+    def copy_unit(self, row, column, owner, thread):
+        """Bring the sums of a unit, which are there, to where they go. A warpgroup. thread: which one of it."""
+        dtype = self.of.sums.element_type
+        vector, each, together = vectors_of(dtype, self.of.tile_n)
+        rows, n = cute.Int32(self.of.parts.shape[0]), cute.Int32(self.of.parts.shape[1])
+        values = cute.make_rmem_tensor((vector, together), dtype)
+        for first in range(0, each, together):
+            for i in cute.range_constexpr(together):
+                m, at = place(thread + 128 * (first + i), self.of.tile_n, row, column, vector)
+                m, at = min(m, rows - 1), min(at, n - vector)
+                cute.autovec_copy(vector_at(self.of.shared, vector, m, at, owner, self.of.rank), values[None, i])
+            for i in cute.range_constexpr(together):
+                m, at = place(thread + 128 * (first + i), self.of.tile_n, row, column, vector)
+                if m < rows and at < n:
+                    cute.autovec_copy(values[None, i], vector_at(self.of.sums, vector, m, at, owner))
 
 
 @traced
-def place(number: Any, across: int, row: Any, column: Any, vector: int) -> tuple[Any, Any]:
-    """Give where a vector of a unit is, by its number. across: vectors of a row. row: of units. column: the unit's
-    first."""
-    return cute.Int32(ROWS * row + number // across), cute.Int32(column + number % across * vector)
+def vectors_of(dtype: Any, tile_n: int) -> tuple[int, int, int]:
+    """Give how many elements a thread copies at once, how often of a unit, and how often before it goes on."""
+    vector = 8 * VECTOR // dtype.width
+    each = ROWS * tile_n // vector // 128
+    return vector, each, math.gcd(TOGETHER, each)
+
+
+@traced
+def place(number: Any, tile_n: int, row: Any, column: Any, vector: int) -> tuple[Any, Any]:
+    """Give where a vector of a unit is, by its number. row, column: of the unit."""
+    across = tile_n // vector
+    return cute.Int32(ROWS * row + number // across), cute.Int32(tile_n * column + number % across * vector)
 
 
 @traced

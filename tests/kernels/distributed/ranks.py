@@ -86,6 +86,36 @@ class Scattered:
             close(c, [part[rank] for part in parts])
 
 
+class Reduced:
+    """The sum over ranks of A[rank] @ B[rank].T, on each rank. m, n, k: of each rank's product."""
+
+    def __init__(
+        self, ranks: int, m: int, n: int, k: int, dtype: Any = cute.BFloat16, cut: Any = None, once: bool = False
+    ) -> None:  # fmt: skip
+        self.cut, self.dtype, self.once = cut or gemm_plan.Plan(64, 1), dtype, once
+        rows = m if once else m // ranks
+        self.shape, self.k, self.ranks = (m, n) if once else (ranks, rows, n), k, ranks
+        self.parts = cute.sim.symmetric((ranks, rows, n), dtype, ranks)  # from which rank
+        self.shared = None if once else cute.sim.symmetric((ranks, rows, n), dtype, ranks)  # of which owner
+        self.memory = [t and cute.runtime.from_symmetric(t, assumed_align=16) for t in (self.parts, self.shared)]
+        self.signals = signals_of(plan.slots_of(rows, n, self.cut.tile_n, not once), ranks)
+        self.c = [np.zeros(self.shape, dtype.numpy) for _ in range(ranks)]
+
+    def step(self, seed: int, clusters: int = 1, **options: Any) -> None:
+        """One launch, of other operands each time, and its check."""
+        a = [random((*self.shape[:-1], self.k), self.dtype, seed + r) for r in range(self.ranks)]
+        b = [random((self.shape[-1], self.k), self.dtype, seed + 10 + r) for r in range(self.ranks)]
+        for x in (*self.c, *self.parts.arrays, *(self.shared.arrays if self.shared else ())):
+            x.fill(np.nan)
+        run([
+            plan.matmul_all_reduce(a[r], b[r], c, *self.memory, self.dtype, r, signals, clusters, self.cut)
+            for r, (c, signals) in enumerate(zip(self.c, self.signals))
+        ], **options)  # fmt: skip
+        parts = [x.astype(np.float64) @ y.astype(np.float64).T for x, y in zip(a, b)]
+        for c in self.c:
+            close(c, parts)
+
+
 def close(got: Any, parts: Any) -> None:
     """Compare with the sum of parts, in float64. Each of several is rounded to the type of the result, as is their
     sum."""
