@@ -161,6 +161,7 @@ class Run:
         self.plan: Any = None  # see exploring.recorder
         self.thread: Any = None
         self.cluster: Any = None
+        self.set_by: dict[int, int] = {}  # of several ranks, by address, the one whose atomic has set it last
         self._last = -1  # the rank on which a cluster began last
         self.gpus = [Gpu(self, rank) for rank in range(ranks)]
         self.events = 0  # counts everything that may let a polling thread go on
