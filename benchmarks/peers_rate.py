@@ -100,15 +100,17 @@ class Rank:
         return lambda: launch(self.mine, self.peers[None, None, self.peer])
 
     def engine(self):
-        """The driver's copy from peer to peer, which the copy engines do."""
+        """The driver's copy from peer to peer, which the copy engines do: from this process's memory there, for it
+        takes no memory that is mapped by handles."""
         from cuda.bindings import runtime
 
-        start = int(self.peers[None, None, self.peer].iterator.address)
+        there = self.torch.zeros(self.bytes // 4, device=self.torch.device("cuda", self.peer))
+        self.own.copy_(there)  # torch lets the devices access each other
         stream = self.torch.cuda.current_stream().cuda_stream
 
         def call():
             failed, *_ = runtime.cudaMemcpyPeerAsync(
-                self.own.data_ptr(), self.device.index, start, self.peer, self.bytes, stream
+                self.own.data_ptr(), self.device.index, there.data_ptr(), self.peer, self.bytes, stream
             )
             assert not int(failed), failed
 

@@ -49,19 +49,29 @@ def start(module: str, arguments: list[str], ranks: int, timeout: float, show: b
         readers.append(threading.Thread(target=_read, args=(one.stdout, said[r], r if show else None), daemon=True))
         readers[-1].start()
         running.append(one)
-    end, in_time = time.monotonic() + timeout, True
-    try:
-        for one in running:
-            one.wait(max(0.0, end - time.monotonic()))
-    except subprocess.TimeoutExpired:
-        in_time = False
-    finally:
-        for one in running:
-            one.kill()
-            one.wait()
+    in_time = _ended(running, time.monotonic() + timeout)
+    for one in running:
+        one.kill()
+        one.wait()
     for reader in readers:
         reader.join(5)
     return Ended(["".join(lines) for lines in said], [one.returncode for one in running], in_time)
+
+
+def _ended(running: list[subprocess.Popen[str]], end: float) -> bool:
+    """Wait until all have ended; False if they do not by `end`, or soon after one failed: it is waited for in vain."""
+    failed = False
+    while any(one.poll() is None for one in running):
+        if not failed and any(one.poll() for one in running):
+            failed, end = True, min(end, time.monotonic() + _GRACE)
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+_GRACE = 10.0
+"""Seconds that the others have once a rank has failed."""
 
 
 def _read(stream: Any, lines: list[str], shown: int | None) -> None:

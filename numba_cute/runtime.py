@@ -97,17 +97,18 @@ def from_multicast(x: Any, group: Any = None, assumed_align: int | None = None) 
     """Make a tensor of the shape of `x` over the multicast mapping of all ranks' memory: `multimem` instructions
     (`utils.distributed`) add up what lies on all ranks, or store to all. All ranks of the group. sm_90, NVSwitch.
 
-    x, group, assumed_align: as for `from_symmetric`. Access it by `multimem` instructions alone. CuteError: as there,
-    and where the machine has no multicast.
+    x, group, assumed_align: as for `from_symmetric`. Anything but `multimem` instructions is refused of it in a kernel.
+    CuteError: as there, and where the machine has no multicast.
 
     >>> class Symmetric:  # stands for what cute.sim.symmetric gives
     ...     __cute_symmetric__ = True
     ...     multicast = np.zeros((4, 2), np.float32)
     >>> cute.runtime.from_multicast(Symmetric())
-    Tensor(ptr<Float32, gmem, align 4>, (4,2):(2,1))
+    Tensor(ptr<Float32, gmem, align 4, multicast>, (4,2):(2,1))
     """
     _on_host("from_multicast")
-    return _of(multicast(x, group), assumed_align, "from_multicast")
+    made = _of(multicast(x, group), assumed_align, "from_multicast")
+    return Tensor(dataclasses.replace(made.iterator, multicast=True), made.layout)
 
 
 def _on_host(what: str) -> None:

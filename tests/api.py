@@ -38,6 +38,7 @@ PUBLIC = [
     "numba_cute.testing",
     "numba_cute.tilelang.cpasync",
     "numba_cute.utils",
+    "numba_cute.utils.distributed",
     "numba_cute.utils.sm80",
     "numba_cute.utils.blackwell_helpers",
     "numba_cute.utils.gemm",

@@ -5,6 +5,7 @@ of all GPUs (multicast mappings).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from .. import isa
@@ -35,7 +36,12 @@ _SUMS = {
 def _global(ptr: Any, what: str, name: str = "ptr") -> Any:
     if not isinstance(ptr, Pointer) or ptr.space not in (AddressSpace.gmem, AddressSpace.generic):
         raise CuteError(f"{what}: {name} {ptr!r} must be a Pointer to global memory")
-    return physical(ptr)
+    return ptr
+
+
+def _everywhere(ptr: Any, what: str, name: str = "ptr") -> Any:
+    """The address of a multicast mapping, of a pointer that says what it is or of a plain one."""
+    return physical(replace(_global(ptr, what, name), multicast=False))
 
 
 def _flag(ptr: Any, what: str) -> Any:
@@ -63,7 +69,7 @@ def multimem_ld_reduce(ptr: Pointer, *, dtype: DType, num_elements: int) -> tupl
     CuteError for others. PTX multimem.ld_reduce, relaxed, of the system, sm_90.
     """
     what = "multimem_ld_reduce"
-    at = _global(ptr, what)
+    at = _everywhere(ptr, what)
     if dtype not in _SUMS:
         raise CuteError(f"{what}: dtype {dtype!r} must be {' or '.join(map(repr, _SUMS))}")
     bits = num_elements * dtype.width if type(num_elements) is int else 0
@@ -126,7 +132,7 @@ def multimem_st(ptr: Pointer, *words: Any) -> None:
     """Store 1, 2 or 4 `words` of 32 bits (Int32, Uint32 or Float32) to each GPU's memory of a multicast mapping. Any
     thread. ptr: a Pointer into the mapping, at a multiple of all their bytes. Raises CuteError for other numbers. PTX
     multimem.st, relaxed, of the system, sm_90."""
-    at = _global(ptr, "multimem_st")
+    at = _everywhere(ptr, "multimem_st")
     check_writable(ptr, "multimem_st: ptr")
     if len(words) not in (1, 2, 4):
         raise CuteError(f"multimem_st: {len(words)} words must be 1, 2 or 4")
@@ -152,7 +158,7 @@ def multimem_red_add1(lock_ptr: Pointer, *, order: str = "release", scope: str =
     lock_ptr: a Pointer to an Int32 or Uint32 in the mapping. order: "release" or "relaxed". scope: "sys", "gpu",
     "cluster" or "cta". Raises CuteError for others. PTX multimem.red, sm_90."""
     what = "multimem_red_add1"
-    at = _flag(lock_ptr, what)
+    at = _everywhere(_flag(lock_ptr, what), what, "lock_ptr")
     check_writable(lock_ptr, f"{what}: lock_ptr")
     sem, seen = _said(order, ("relaxed", "release"), "order", what), _said(scope, _SCOPES, "scope", what)
     isa.multimem_red(at, Uint32(1), op="add", type="u32", sem=sem, scope=seen)
@@ -167,7 +173,7 @@ def red_add1(lock_ptr: Pointer, *, order: str = "release", scope: str = "sys") -
 
 
 def _wait(lock_ptr: Any, expected_val: Any, reset_val: Any, sem: str, scope: Any, what: str) -> None:
-    at = _flag(lock_ptr, what)
+    at = physical(_flag(lock_ptr, what))
     check_writable(lock_ptr, f"{what}: lock_ptr")
     isa.wait_for_flag(at, Uint32(expected_val), Uint32(reset_val), sem=sem, scope=_said(scope, _SCOPES, "scope", what))
 
@@ -198,7 +204,7 @@ def spin_lock_ld_lt_relaxed_wait(lock_ptr: Pointer, *, expected_val: Int, scope:
     """Wait while the flag at `lock_ptr` is less than `expected_val`, with no order for later accesses. scope: as for
     `spin_lock_atom_cas_acquire_wait`. One thread. PTX ld.relaxed, sm_70."""
     what = "spin_lock_ld_lt_relaxed_wait"
-    at = _flag(lock_ptr, what)
+    at = physical(_flag(lock_ptr, what))
     isa.wait_for_count(at, Uint32(expected_val), sem="relaxed", scope=_said(scope, _SCOPES, "scope", what))
 
 
@@ -247,8 +253,8 @@ class Signals:
         if type(self.rank) is int and not 0 <= self.rank < shape[2]:
             raise CuteError(f"Signals: rank {self.rank} is not one of {shape[2]}")
 
-    @classmethod
-    def create(cls, slots: int, group: Any = None, limit: float = 10.0, name: str = "signals") -> Signals:
+    @staticmethod
+    def create(slots: int, group: Any = None, limit: float = 10.0, name: str = "signals") -> Signals:
         """Return signals for the ranks of a group, with flags in memory of torch's and a report that the host watches.
         All ranks, on the host.
 
@@ -270,7 +276,7 @@ class Signals:
         torch.cuda.current_stream().synchronize()  # before a rank can signal another
         watched = watch(limit, name)
         report = None if watched is None else from_dlpack(watched.words)
-        made = cls(from_symmetric(flags, group), rank, round(limit * 1e9), report)
+        made = Signals(from_symmetric(flags, group), rank, round(limit * 1e9), report)
         object.__setattr__(made, "_cute_watch", watched)
         return made
 
@@ -293,7 +299,7 @@ class Signals:
             raise error
 
     def put(self, peer: Int, slot: Int, value: Int) -> None:
-        """Set the flag that `peer` has for this rank in `slot`: say that what came before is done. One thread, after a
+        """Set the flag that `peer` has for this rank in `slot` to `value`: what came before is done. One thread, after a
         barrier if others' writes are meant, and after their completion if they are TMA's. PTX st.release.sys, sm_70."""
         store(self._flag(slot, self.rank, peer, "put"), value, sem="release", scope="sys")
 
@@ -305,7 +311,7 @@ class Signals:
     def wait(self, peer: Int, slot: Int, value: Int) -> None:
         """Wait until the flag that this rank has for `peer` in `slot` has come to `value`; later accesses see what was
         done before. One thread; a barrier lets the others go on. PTX ld.acquire.sys, sm_70."""
-        at = _global(self._flag(slot, peer, self.rank, "wait"), "Signals.wait")
+        at = physical(self._flag(slot, peer, self.rank, "wait"))
         report = Uint64(0) if self.report is None else Uint64(self.report.iterator.toint())
         isa.wait_for_peer(
             at, Uint32(value), Uint32(peer), Uint32(slot), Uint64(self.limit), report, sem="acquire", scope="sys"

@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 import numba_cute as cute
-from numba_cute.runtime import from_symmetric, make_fake_tensor
+from numba_cute import arch
+from numba_cute.nvgpu import cpasync
+from numba_cute.runtime import from_multicast, from_symmetric, make_fake_tensor
 from numba_cute.seam import CuteError
 from numba_cute.sim import PerRank
-from numba_cute.utils.distributed import Signals
+from numba_cute.utils.distributed import Signals, multimem_ld_reduce_4xf32
 from tests.several_gpus import kernels as k
 
 
@@ -154,3 +156,60 @@ def test_what_a_wait_and_a_put_are_compiled_to():
     assert len(re.findall(r"st\.release\.sys\.global\.b32", ptx)) == 2
     assert len(re.findall(r"ld\.acquire\.sys\.global\.b32", ptx)) == 4, "two waits, each with a first look"
     assert "st.relaxed.sys.global.v4.b32" in ptx and "%globaltimer" in ptx and "trap;" in ptx
+
+
+def test_multimem_reaches_all_ranks_and_nothing_else_a_multicast_tensor():
+    x = cute.sim.symmetric((32, 4), np.float32, 2)
+    outs = [np.zeros((32, 4), np.float32) for _ in range(2)]
+    for r, own in enumerate(x.arrays):
+        own[:] = np.arange(128).reshape(32, 4) + 1000 * r
+    everywhere = from_multicast(x, assumed_align=16)
+
+    def kernel(everywhere, out):
+        row = cute.arch.thread_idx()[0]
+        words = multimem_ld_reduce_4xf32(cute.domain_offset((row, 0), everywhere).iterator)
+        for i in range(4):
+            out[row, i] = words[i]
+
+    cute.simulate(kernel, ranks=2)[1, 32](everywhere, PerRank(*outs))
+    for out in outs:
+        np.testing.assert_array_equal(out, 2 * np.arange(128).reshape(32, 4) + 1000)
+
+
+ONE = cute.make_layout(4)
+OTHERWISE = {
+    "load": lambda t, x: x.fill(t[0]),
+    "store": lambda t, x: t.fill(1.0),
+    "vector copy": lambda t, x: cute.autovec_copy(t, x),
+    "vector load": lambda t, x: x.store(t.load()),
+    "atomic": lambda t, x: arch.atomic_add(t.iterator, 1.0),
+    "red": lambda t, x: arch.red(t.iterator, 1.0, "add", cute.Float32),
+    "ordered load": lambda t, x: arch.load(t.iterator, cute.Float32, sem="acquire", scope="sys"),
+    "bulk copy": lambda t, x: cute.copy(
+        cute.make_copy_atom(cpasync.CopyBulkS2GOp(), cute.Float32, num_bits_per_copy=128),
+        cute.make_tensor(arch.alloc_smem(cute.Float32, 4, alignment=16), ONE), t,
+    ),
+    "part": lambda t, x: x.fill(cute.local_tile(t, (2,), (1,))[0]),
+    "recast": lambda t, x: x.fill(cute.recast_tensor(t, cute.Int32)[0]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", OTHERWISE)
+def test_a_multicast_tensor_is_not_accessed_otherwise(how):
+    made = from_multicast(cute.sim.symmetric((4,), np.float32, 2), assumed_align=16)
+    access = OTHERWISE[how]
+
+    def kernel(t):
+        x = cute.make_rmem_tensor(4, cute.Float32)
+        access(t, x)
+
+    with pytest.raises(CuteError, match="multicast> stands for the memory of all ranks.*runtime.from_symmetric"):
+        cute.compile(kernel, made, arch="sm_90a")
+
+
+def test_no_tma_atom_is_made_of_a_multicast_tensor():
+    made = from_multicast(cute.sim.symmetric((8, 4), np.float32, 2), assumed_align=16)
+    with pytest.raises(CuteError, match="stands for the memory of all ranks"):
+        cpasync.make_tiled_tma_atom(
+            cpasync.CopyBulkTensorTileG2SOp(), made, cute.make_layout((8, 4), stride=(4, 1)), (8, 4)
+        )

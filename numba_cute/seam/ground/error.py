@@ -30,7 +30,7 @@ class PeerError(CuteError):
     """Another rank did not come: a kernel waited for its signal (`utils.distributed.Signals`) as long as it may.
 
     rank: who did not come. slot: the signal's. limit: how long the kernel waited, in seconds. kernel: the names of the
-    kernels that were launched with these signals.
+    kernels that were launched with these signals. said: the text.
 
     >>> raise cute.PeerError(3, 0, 10.0, "all_gather", "signal 4 of rank 3 did not come")
     Traceback (most recent call last):

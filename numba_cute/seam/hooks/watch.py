@@ -25,7 +25,7 @@ _EVERY = 0.1
 
 
 class Watch:
-    """What is known of one report. words: its memory. limit: seconds that the kernel waits. name: of what the signals
+    """One report, and what is known of it. words: its memory. limit: seconds that the kernel waits. name: of what the signals
     are for. kernels: the names of those that were launched with it."""
 
     def __init__(self, words: Any, limit: float, name: str) -> None:
