@@ -151,6 +151,9 @@ class LaneBackend(LaneRegisters):
             f.alike(*operands.values())
             alike = {k: v.values[0] if type(v) is Lanes else v for k, v in operands.items()}
             return issue_alone(self.run, row, case, alike, f)
+        if row.waits:  # each for something of its own, which others of them may have to do
+            f.go_on_apart()
+            f.agree([t.index for t in f.threads])
         return f.each(partial(issue_alone, self.run, row, case), operands)
 
     def _special(self, f: Convoy, row: Instr, case: dict[str, Any]) -> Any:
