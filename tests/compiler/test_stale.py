@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 KINDS = list(kinds())
 IN_EACH_RUN = KINDS[::60]
 REMEMBERS = {"a cached property", "a function that will remember"}
-"""Kinds of which the user's own code keeps, when compiling reads them, what the next reader gets: of their keys a part."""
+"""Kinds whose own code keeps, when compiling reads them, what the next reader gets: a part of their keys."""
 
 
 def outcomes(what, folder, names):

@@ -14,8 +14,9 @@ from numba_cute.runtime import from_symmetric
 
 from .. import entry
 from ..gemm.dense import THREADS
+from ..gemm.entry import matmul
 from ..gemm.epilogue import Epilogue
-from ..gemm.launches import clusters_here, matmul, sms_here
+from ..gemm.launches import clusters_here, sms_here
 from ..gemm.operands import swapped, view
 from ..gemm.plan import kernel_of
 from . import plan

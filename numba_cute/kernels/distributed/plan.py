@@ -18,7 +18,6 @@ from . import scatter as sums
 from .gather import BYTES, ROWS, SLOTS, Gather
 from .ring import SLOTS as COMMON
 
-
 GATHER_SLOTS = COMMON
 """Slots of signals that a gathering launch uses."""
 

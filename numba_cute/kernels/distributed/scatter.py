@@ -15,7 +15,7 @@ from typing import Any
 
 import numba_cute as cute
 from numba_cute import arch, pipeline
-from numba_cute.seam import current, static, traced
+from numba_cute.seam import frozen, traced
 
 from ..gemm.exchange import Exchange
 from ..gemm.output import ROWS
@@ -26,7 +26,7 @@ TOGETHER = 8
 """Vectors of a part that a thread has on their way."""
 
 
-@static
+@frozen
 class Scatter(Exchange):
     """What the kernel has of the sums. rank: this GPU's number in the group. parts: of the rows that are added up here,
     (rows, N, GPUs). sums: where they go, (rows, N). tile_n: columns of a tile. everywhere: whether every tile goes to
@@ -48,8 +48,10 @@ class Scatter(Exchange):
 
     def schedule(self, *order: Any) -> Any:
         """Make the order of the tiles, which begins with the next GPU's rows."""
-        return Exchange.schedule(self, *order) if self.everywhere else Ring(
-            *order, first=cute.Int32((int(self.rank) + 1) % self.signals.world)
+        return (
+            Exchange.schedule(self, *order)
+            if self.everywhere
+            else Ring(*order, first=cute.Int32((int(self.rank) + 1) % self.signals.world))
         )
 
     def begin(self, smem: Any, tidx: Any) -> Sending:
@@ -132,7 +134,9 @@ class Sending:
                         there = around(self.of.rank + hop, self.of.signals.world)
                         self.of.signals.put(there, self.of.shared_slot(row, column), self.epoch)
         if cute.const_expr(self.of.shared is not None):
-            for unit in range(cute.Int32(2 * block + group), rows * columns * self.of.signals.world, cute.Int32(2 * blocks)):
+            for unit in range(
+                cute.Int32(2 * block + group), rows * columns * self.of.signals.world, cute.Int32(2 * blocks)
+            ):
                 owner, row, column = unit // (rows * columns), unit // columns % rows, unit % columns
                 owner = around(self.of.rank + owner, self.of.signals.world)
                 if thread % 128 == 0:

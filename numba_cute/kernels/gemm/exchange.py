@@ -6,12 +6,12 @@ from __future__ import annotations
 from typing import Any
 
 from numba_cute import utils
-from numba_cute.seam import static
+from numba_cute.seam import frozen
 
 from .operands import CONSUMER_REGISTERS, PRODUCER_REGISTERS
 
 
-@static
+@frozen
 class Exchange:
     """What the kernel asks of an exchange, in its types: nothing of this one. brings: it brings A's rows of other GPUs,
     by `fetches`, of what is in global memory a tile waits for. sends: C's pieces go to memory of several GPUs, and are
