@@ -25,6 +25,7 @@ PUBLIC = [
     "numba_cute.experimental",
     "numba_cute.experimental.iket",
     "numba_cute.kernels",
+    "numba_cute.kernels.distributed",
     "numba_cute.math",
     "numba_cute.nvgpu",
     "numba_cute.nvgpu.cpasync",
