@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Add up a vector over the GPUs of a host (all-reduce), in one kernel: each rank reads the others' memory over NVLink.
 
-    python examples/several_gpus.py                              4 simulated ranks, without a GPU
-    torchrun --nproc-per-node 2 examples/several_gpus.py         as many GPUs
+python examples/several_gpus.py                              4 simulated ranks, without a GPU
+torchrun --nproc-per-node 2 examples/several_gpus.py         as many GPUs
 """
 
 import argparse
@@ -84,7 +84,8 @@ def run(n=1 << 20, launches=20):
     torch.cuda.synchronize()
     signals.check()  # a rank that did not come is a cute.PeerError with its number
     if dist.get_rank() == 0:
-        print(f"{dist.get_world_size()} GPUs, {n} elements: {start.elapsed_time(end) * 1e3:.0f} us, the same as NCCL's sums")
+        us = start.elapsed_time(end) * 1e3
+        print(f"{dist.get_world_size()} GPUs, {n} elements: {us:.0f} us, the same sums as NCCL's")
     dist.destroy_process_group()
 
 

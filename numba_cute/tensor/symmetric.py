@@ -12,6 +12,7 @@ from ..seam import CuteError
 from ..seam.hooks.driver import DRIVER
 from .dlpack import ArrayInfo, inspect_array
 
+_NEWLINE = "\n"
 _PLAIN = (
     "is no symmetric memory with handles: allocate it by torch.distributed._symmetric_memory.empty (symm_mem.empty) of "
     'the CUDA backend (symm_mem.set_backend("CUDA")), not by torch.empty, and not by NVSHMEM'
@@ -165,22 +166,28 @@ def _check_alike(mine: dict[str, Any], ranks: Any, what: str) -> None:
 
 
 def _met(x: Any, ranks: Any, what: str) -> Any:
-    """Return torch's handle, or raise what it says on all ranks."""
+    """Return torch's handle. CuteError, the same on all ranks: one of them has none, or has the storage elsewhere."""
     handle: Any = None
     said = ""
     try:
         handle = ranks.rendezvous(x)
     except RuntimeError as e:
-        said = str(e).strip().splitlines()[0] if str(e).strip() else "RuntimeError"
-    if handle is None and not said:
-        said = f"x {_PLAIN}"
-    _check_all(said, ranks, f"{what}: torch's rendezvous of x failed")
+        said = f"torch's rendezvous of x failed: {str(e).strip().partition(_NEWLINE)[0] or 'RuntimeError'}"
+    if handle is None:
+        _check_all(said or f"x {_PLAIN}", ranks, what)
     pointers = list(handle.buffer_ptrs)
-    far = [r for r, p in enumerate(pointers) if not p]
-    if far or len(pointers) != ranks.world:
+    far = ", ".join(str(r) for r, p in enumerate(pointers) if not p)
+    if far:
+        said = (
+            f"rank {far} is on another host, or its GPU is out of reach: a tensor has the GPUs of one host (or NVLink "
+            "domain); make a group of these, and use NCCL between the groups"
+        )
+    _check_all(said, ranks, what)
+    places = ranks.gather(int(x.untyped_storage().data_ptr()) - pointers[ranks.rank])
+    if len(set(places)) > 1:
         raise CuteError(
-            f"{what}: rank {', '.join(map(str, far))} is on another host, or its GPU is out of reach: a tensor has the "
-            "GPUs of one host (or NVLink domain); make a group of these, and use NCCL between the groups"
+            f"{what}: x begins at different places of the ranks' symmetric memory, {places} bytes in: allocate in the "
+            "same order on all ranks, or by symm_mem.empty, which gives each tensor memory of its own"
         )
     return handle
 

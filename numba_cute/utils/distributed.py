@@ -299,8 +299,9 @@ class Signals:
             raise error
 
     def put(self, peer: Int, slot: Int, value: Int) -> None:
-        """Set the flag that `peer` has for this rank in `slot` to `value`: what came before is done. One thread, after a
-        barrier if others' writes are meant, and after their completion if they are TMA's. PTX st.release.sys, sm_70."""
+        """Set the flag that `peer` has for this rank in `slot` to `value`: what came before is done. One thread, after
+        a barrier if others' writes are meant, and after their completion if they are TMA's. PTX st.release.sys,
+        sm_70."""
         store(self._flag(slot, self.rank, peer, "put"), value, sem="release", scope="sys")
 
     def add(self, peer: Int, slot: Int, n: Int = 1) -> None:

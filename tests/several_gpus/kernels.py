@@ -108,6 +108,16 @@ def read(peers, at, out):
 
 
 @cuda.jit
+def far_apart(out):
+    """Turn 128 numbers round by way of 100 KB of shared memory."""
+    s = utils.SmemAllocator().allocate_tensor(cute.Float32, cute.make_layout((200, 128)), byte_alignment=16)
+    thread = cuda.threadIdx.x
+    s[199, thread] = cute.Float32(thread)
+    arch.sync_threads()
+    out[thread] = s[199, 127 - thread]
+
+
+@cuda.jit
 def count_up(counters, ranks):
     """Count up one number on each rank."""
     for r in range(ranks):

@@ -185,6 +185,37 @@ def other_devices():
     assert torch.cuda.current_device() == DEVICE.index
 
 
+def limits_of_other_devices():
+    """A kernel with more shared memory than a GPU gives unasked, by every way to launch, here and there."""
+    there = torch.device("cuda", (DEVICE.index + 1) % torch.cuda.device_count())
+    for device in (there, DEVICE):
+        out = torch.zeros(128, device=device)
+        k.far_apart[1, 128](out)
+        prepared = cute.launch(k.far_apart, grid=1, block=128).prepare(out)
+        for call in (prepared, lambda out=out: k.far_apart[1, 128](out), prepared):
+            out.zero_()
+            call()
+            torch.cuda.synchronize(device)
+            assert out.tolist() == [float(127 - i) for i in range(128)], (device, out.tolist()[:4])
+    assert torch.cuda.current_device() == DEVICE.index
+
+
+def of_a_pool():
+    """Tensors of torch's pool of symmetric memory share allocations."""
+    if not hasattr(symm_mem, "get_mem_pool"):
+        return "this torch has no pool"
+    with torch.cuda.use_mem_pool(symm_mem.get_mem_pool(DEVICE)):
+        tensors = [torch.full((k.ROWS, k.COLUMNS), 10.0 * i + RANK, device=DEVICE) for i in range(3)]
+    settle()
+    for i, x in enumerate(tensors):
+        out = room()
+        k.by_elements[1, k.THREADS](from_symmetric(x), out, RANK, NEXT)
+        settle()
+        must(out, 10 * i + NEXT, f"of tensor {i}")
+        must(block(x, k.STORED), 100 + BEFORE, "stored by the one before")
+    return None
+
+
 def remembered():
     """A function whose result is cast for other arrays of its kind gives each the memory of its own peers."""
     made = cute.runtime.remembered(lambda x: (from_symmetric(x),))
@@ -263,7 +294,8 @@ def dead():
 CASES = {
     f.__name__: f
     for f in (
-        elements, vectors, tma, bulk, atomics, strides_and_parts, signals, graph, other_devices, remembered,
+        elements, vectors, tma, bulk, atomics, strides_and_parts, signals, graph, other_devices,
+        limits_of_other_devices, of_a_pool, remembered,
         mapped_once_and_freed, refusals, multicast, dead,
     )
 }  # fmt: skip

@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.gpu, pytest.mark.slow]
 
 TOGETHER = (
     "elements", "vectors", "tma", "bulk", "atomics", "strides_and_parts", "signals", "graph", "other_devices",
-    "remembered", "mapped_once_and_freed", "refusals", "multicast",
+    "limits_of_other_devices", "of_a_pool", "remembered", "mapped_once_and_freed", "refusals", "multicast",
 )  # fmt: skip
 """Cases that one start runs, one after the other."""
 

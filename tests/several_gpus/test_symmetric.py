@@ -55,14 +55,14 @@ class Ranks(symmetric.Ranks):
 
     def gather(self, mine):
         self.asked += 1
-        found = [mine if isinstance(mine, dict) or r == self.rank else "" for r in range(self.world)]
+        found = ["" if isinstance(mine, str) and r != self.rank else mine for r in range(self.world)]
         for rank, change in self.theirs.get(self.asked, {}).items():
             found[rank] = {**mine, **change} if isinstance(mine, dict) else change
         return found
 
     def rendezvous(self, x):
         return self.handle or SimpleNamespace(
-            buffer_ptrs=[BASE + 256 + (r << 24) for r in range(self.world)], multicast_ptr=0
+            buffer_ptrs=[BASE + 256 + (r - 1 << 24) for r in range(self.world)], multicast_ptr=0
         )
 
 
@@ -126,8 +126,9 @@ def test_a_storage_is_mapped_once_and_freed_with_it():
         ({1: {3: {"strides": (5, 1)}}}, "strides of x must be the same on all ranks"),
         ({1: {3: {"place in its storage": 4}}}, "take the same part of it"),
         ({1: {0: {"shareable": False}, 2: {"shareable": False}}}, "x of rank 0, 2 is no symmetric memory.*empty"),
-        ({2: {3: "no such pointer"}}, r"torch's rendezvous of x failed: no such pointer \(said by rank 3\)"),
-        ({3: {0: "devices 0 and 1 have no NVLink"}}, r"devices 0 and 1 have no NVLink \(said by rank 0\)"),
+        ({2: {3: "rank 0 is on another host"}}, r"rank 0 is on another host \(said by rank 3\)"),
+        ({3: {2: 512}}, r"x begins at different places of the ranks' symmetric memory, \[0, 0, 512, 0\] bytes in"),
+        ({4: {0: "devices 0 and 1 have no NVLink"}}, r"devices 0 and 1 have no NVLink \(said by rank 0\)"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_on_one_rank_is_said_on_all(theirs, says):
@@ -158,6 +159,19 @@ def test_what_cannot_be_reached_is_refused_with_what_to_do(make, x, ranks, says)
     with pytest.raises(CuteError, match=says) as refused:
         make(x, ranks)
     assert str(refused.value).startswith(make.__name__)
+
+
+def test_what_torch_says_is_passed_on():
+    def refused(x):
+        raise RuntimeError("no such pointer\nand a trace")
+
+    ranks = Ranks()
+    ranks.rendezvous = refused
+    with pytest.raises(CuteError, match="^from_symmetric: torch's rendezvous of x failed: no such pointer$"):
+        from_symmetric(Tensor((8, 5), (1, 16)), ranks)
+    ranks.rendezvous = lambda x: None
+    with pytest.raises(CuteError, match="^from_symmetric: x is no symmetric memory"):
+        from_symmetric(Tensor((8, 5), (1, 16)), ranks)
 
 
 def test_a_multicast_mapping_has_the_same_places():

@@ -81,17 +81,23 @@ def beside(addresses: list[int], device: int) -> Beside:
             for rank, address in enumerate(addresses):
                 handles.append(_handle(address, rank))
                 _check_reached(handles[-1], rank, device)
-            sizes = {nbytes for _, nbytes in ranges}
-            if len(sizes) > 1:
-                raise CuteError(
-                    f"the ranks' allocations are of {[n for _, n in ranges]} bytes, and must be of the same size: "
-                    "call symm_mem.empty with the same shape and dtype on each rank"
-                )
-            address = _mapped(handles, sizes.pop(), device)
+            _check_alike(addresses, ranges)
+            address = _mapped(handles, ranges[0][1], device)
         finally:
             for handle in handles:  # the mapping holds the memory
                 bindings.cuMemRelease(handle)
     return Beside(address, ranges[0][1], [base for base, _ in ranges], device)
+
+
+def _check_alike(addresses: list[int], ranges: list[tuple[int, int]]) -> None:
+    """Raise a CuteError if the ranks' buffers do not lie alike in allocations of the same size."""
+    found = [(nbytes, address - base) for address, (base, nbytes) in zip(addresses, ranges, strict=True)]
+    if len(set(found)) > 1:
+        raise CuteError(
+            "the ranks' buffers must lie alike in allocations of the same size, and do so at "
+            + ", ".join(f"{at} of {nbytes} bytes" for nbytes, at in found)
+            + ": call symm_mem.empty with the same shape and dtype on each rank, and the same size of signal pads"
+        )
 
 
 def _mapped(handles: list[Any], nbytes: int, device: int) -> int:

@@ -25,8 +25,8 @@ _EVERY = 0.1
 
 
 class Watch:
-    """One report, and what is known of it. words: its memory. limit: seconds that the kernel waits. name: of what the signals
-    are for. kernels: the names of those that were launched with it."""
+    """One report, and what is known of it. words: its memory. limit: seconds that the kernel waits. name: what the
+    signals are for. kernels: the names of those that were launched with it."""
 
     def __init__(self, words: Any, limit: float, name: str) -> None:
         self.words, self.limit, self.name = words, limit, name
