@@ -272,7 +272,7 @@ class Simulated:
 
     def _run(self, grid: tuple[int, int, int], block: tuple[int, int, int], smem: int, args: Any, named: Any) -> None:
         """The run of a launch, in its order and those of the further seeds."""
-        given = self.arguments(args, named)
+        given = self._given(args, named)
         if self.ranks > 1 and to_be_proved(self):
             raise CuteError(NO_PROOF)
         self._compiled_too(grid, block, given)
@@ -294,7 +294,7 @@ class Simulated:
         finally:
             restore(after)
 
-    def arguments(self, args: tuple[Any, ...], named: dict[str, Any]) -> Given:
+    def _given(self, args: tuple[Any, ...], named: dict[str, Any]) -> Given:
         """Return the arguments of each rank."""
         each = of_ranks(args, named, self.ranks)
         return [on_host(static_arguments(self.kernel, by_place, by_name)) for by_place, by_name in each]

@@ -167,7 +167,7 @@ def to_next(data, rank, to):
     bulk.cp_async_bulk_s2g(data[None, to].iterator.toint(), BUF, 128)
 
 
-@between(RaceError, "cp_async_bulk_s2g", "writes it at", "cp.async.bulk.wait_group (not only .read)", "of rank 0")
+@between(RaceError, "cp_async_bulk_s2g", "nothing orders rank|before the copy was known", "(not only .read)", "of rank")
 def a_flag_that_is_raised_when_a_copy_to_a_peer_has_only_read(mended):
     return sent(to_next, whole=mended)
 
@@ -369,8 +369,8 @@ def an_ordinary_store_to_a_multicast_mapping(mended):
             at = all_of_it.iterator + 4 * t
             if cute.const_expr(mended):
                 distributed.multimem_st_4xb32(at, 1, 2, 3, 4)
-            else:
-                at.store(1.0)
+            else:  # by its number: of the pointer itself it is refused before anything runs
+                cute.make_ptr(cute.Float32, at.toint(), cute.AddressSpace.gmem).store(1.0)
 
     return kernel
 

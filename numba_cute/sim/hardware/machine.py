@@ -408,6 +408,7 @@ class Machine(Asynchronous):
             self.pause("an atomic that changes nothing")
         else:
             self.run.events += 1
+            self.cta.cluster.steps_aside(self.run.thread)
         return old
 
     def awaits(self, rank: int | None) -> None:

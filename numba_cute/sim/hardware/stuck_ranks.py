@@ -22,7 +22,7 @@ class RankWait(NamedTuple):
 
 
 class RankWaits:
-    """What the clusters of several ranks wait for that poll."""
+    """The waits of clusters of several ranks that poll."""
 
     def __init__(self, clusters: list[Any]) -> None:
         self.gpus = clusters[0].run.gpus

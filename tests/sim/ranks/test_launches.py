@@ -54,7 +54,7 @@ def test_any_order_of_ranks_gives_the_same(ranks, seed):
 def test_eight_ranks_and_lanes_together():
     args, outs = given(8)
     made = simulate(exchanged, ranks=8)
-    run = made.once((1, 1, 1), (N, 1, 1), 0, made.arguments(args, {}), None)
+    run = made.once((1, 1, 1), (N, 1, 1), 0, made._given(args, {}), None)
     assert run.shared  # the lanes of a warp ran together
     assert all((out == 2800 + 8 * np.arange(N)).all() for out in outs)
 
@@ -219,3 +219,30 @@ def test_a_race_is_told_once_more_in_the_order_of_its_seed():
 
     with pytest.raises(RaceError, match="of rank [01], block .*(?s:.*)cute.simulate\\(kernel, seed=3\\)"):
         simulate(kernel, ranks=2, seed=3)[1, N](from_symmetric(symmetric(N, cute.Int32, 2)), PerRank(0, 1))
+
+
+def overtaken(signed):
+    """Rank 1 reads what rank 0 writes, if it comes second: by a flag, or by luck."""
+
+    def kernel(peers, sig, rank, out):
+        if cuda.threadIdx.x == 0:
+            if rank == 0:
+                peers[0, 1] = 7
+                sig.put(1, 0, 1)
+            else:
+                if cute.const_expr(signed):
+                    sig.wait(0, 0, 1)
+                out[0] = arch.load(peers[None, 1].iterator, cute.Int32, sem="relaxed", scope="sys")
+
+    return kernel
+
+
+def test_orders_of_ranks_are_explored():
+    def given():
+        outs = np.zeros(1, np.int32), np.zeros(1, np.int32)
+        return from_symmetric(symmetric(1, cute.Int32, 2)), signals(2), PerRank(0, 1), PerRank(*outs)
+
+    done = simulate(overtaken(True), ranks=2).explore(most=20)[1, N](*given())
+    assert done > 3 and not done.all and "what ranks do to each other" in str(done)
+    with pytest.raises(RaceError, match="peers of rank 1"):
+        simulate(overtaken(False), ranks=2).explore(most=20)[1, N](*given())

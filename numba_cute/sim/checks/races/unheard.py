@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a hand-over by atomics lacks, between blocks and between ranks."""
+"""Hand-overs by atomics, between blocks and between ranks, and the reason why one tells nothing."""
 
 from __future__ import annotations
 
