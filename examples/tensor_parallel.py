@@ -94,7 +94,9 @@ def main():
     assert max(first, *replays) < 1e-2, (first, replays)
     times = [milliseconds(call) for call in (graph.replay, lambda: layer.reference(x))]
     if dist.get_rank() == 0:
-        print(f"off by {first:.1e}, replayed by {max(replays):.1e}; {times[0]:.3f} ms, NCCL and cuBLAS {times[1]:.3f} ms")
+        print(
+            f"off by {first:.1e}, replayed by {max(replays):.1e}; {times[0]:.3f} ms, NCCL and cuBLAS {times[1]:.3f} ms"
+        )
     dist.barrier()
     dist.destroy_process_group()
 

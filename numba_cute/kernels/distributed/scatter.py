@@ -48,8 +48,10 @@ class Scatter(Exchange):
 
     def schedule(self, *order: Any) -> Any:
         """Make the order of the tiles, which begins with the next GPU's rows."""
-        return Exchange.schedule(self, *order) if self.everywhere else Ring(
-            *order, first=cute.Int32((int(self.rank) + 1) % self.signals.world)
+        return (
+            Exchange.schedule(self, *order)
+            if self.everywhere
+            else Ring(*order, first=cute.Int32((int(self.rank) + 1) % self.signals.world))
         )
 
     def begin(self, smem: Any, tidx: Any) -> Sending:
