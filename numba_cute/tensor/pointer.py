@@ -68,7 +68,7 @@ class Pointer(InIR):
     swizzle: Any = None
     readonly: bool = False
     multicast: bool = False
-    __cute_judges__: ClassVar[bool] = True
+    __cute_checks_arguments__: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.dtype, DType):

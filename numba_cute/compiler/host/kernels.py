@@ -307,7 +307,7 @@ def jit(function: UserFunction = None, **options: Any) -> Any:
 
 def _own(function: Any) -> Any:
     """Mark a function as one that this library compiles, whatever it names."""
-    function.__cute_own__ = True
+    function.__cute_compiled__ = True
     return function
 
 
@@ -365,7 +365,7 @@ NUMBA_CUDA = cuda
 """The `numba.cuda` whose names kernels say."""
 
 
-MADE = "__cute_made__"
+MADE = "__cute_from_text__"
 """Set on a function that was made from another text than Python."""
 
 
