@@ -68,7 +68,7 @@ def test_small_tiles_are_drawn_and_the_counter_is_zero_again(monkeypatch):
     for _ in range(2):
         c[:] = np.nan
         work.simulate()
-        assert work.static[-1].tolist() == [0]
+        assert work.given()[-1].tolist() == [0]
         assert not len(problems.wrong(c, want, 2 * 24))
 
 
@@ -83,7 +83,7 @@ def test_sums_stay_in_registers(cut, scaled):
 def test_one_group_of_all_rows_needs_no_ends():
     a, b, _, scales, c, _ = problems.grouped((40,), 24, 144, E4M3, scaled=True, beyond=0)
     work = grouped.plan(a, b, None, c, *scales)
-    assert work.ready.tolist() == [40] and any(x is work.ready for x in work.static)
+    assert work.ready.tolist() == [40] and any(x is work.ready for x in work.given())
 
 
 def test_a_launch_holds_no_tensor_that_it_was_planned_for():
