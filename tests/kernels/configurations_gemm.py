@@ -182,7 +182,7 @@ def of_names(names: Any) -> list[Any]:
 GROUPED = Space(
     {
         "dtype": of_names(grouped.KINDS), "b_along": [-1, -2], "scaled": [False, True],
-        "cut": sorted({grouped.cut_of(rows, 1, n) for rows in (1, 1 << 20) for n in (8, 1 << 16)}),
+        "cut": sorted({grouped.cut_of(rows, 1, n, lambda ctas: 1) for rows in (1, 1 << 20) for n in (8, 1 << 16)}),
     },
     grouped_holds, grouped_launches,
 )  # fmt: skip

@@ -9,7 +9,9 @@ sums fetch before these are there.
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 from numba import cuda
@@ -20,6 +22,7 @@ from numba_cute.nvgpu import cpasync, tcgen05
 
 from .. import entry
 from . import umma_plan
+from .cuts import Umma
 from .epilogue import Epilogue, hook
 from .groups import GroupedTiles, hear, ragged_rows, tell
 from .indexed import named_of
@@ -180,21 +183,22 @@ def grouped(
                 multiplier.multiply(k_tiles)
 
 
-def choose(rows: int, groups: int, n: int) -> umma_plan.Umma:
-    """Choose the cut for so many rows in so many groups, and N columns."""
+def choose(rows: int, groups: int, n: int, room: Callable[[int], int]) -> Umma:
+    """Choose the cut for so many rows in so many groups, and N columns. room: `room(ctas)` clusters of so many CTAs run
+    at once."""
     tile_n = 128 if n <= 128 else 256
-    return umma_plan.Umma(tile_n, 2 if rows >= TALL * groups else 1)
+    return Umma(tile_n, 2 if rows >= TALL * groups and room(2) > 0 else 1)
 
 
 def plan(
-    a: Any, b: Any, ends: Any, c: Any, cut: umma_plan.Umma | None = None, epilogue: Epilogue | None = None,
+    a: Any, b: Any, ends: Any, c: Any, cut: Umma | None = None, epilogue: Epilogue | None = None,
     rows: Any = (None, None),
 ) -> Any:  # fmt: skip
     """Plan the launch for tensors as `grouped_gemm` takes them. cut: an Umma, or None for the one that is thought best.
     epilogue, rows: as of `grouped.plan`."""
     indices = [r for r in rows if r is not None]
     count, (groups, n, _) = indices[0].shape[0] if indices else a.shape[0], b.shape
-    cut = cut or choose(count, groups, n)
+    cut = cut or choose(count, groups, n, functools.partial(most_clusters, a))
     umma_plan.check_alone("grouped_gemm", cut, entry.element_type(a))
     columns = math.ceil(n / cut.tile_n)
     most = (count // (TILE_M * cut.ctas) + min(groups, count)) * columns

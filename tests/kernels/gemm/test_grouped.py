@@ -103,9 +103,9 @@ def test_a_cut_that_does_not_fit_is_refused_in_words(cut):
 
 
 def test_tall_groups_share_their_matrix_and_others_are_alone():
-    assert grouped.cut_of(8 * 4096, 8, 4096) == ROWS
-    assert grouped.cut_of(8 * 1024, 8, 4096) == ALONE
-    assert grouped.cut_of(8 * 1024, 8, 128) == NARROW
+    assert grouped.cut_of(8 * 4096, 8, 4096, lambda ctas: 132 // ctas) == ROWS
+    assert grouped.cut_of(8 * 1024, 8, 4096, lambda ctas: 132 // ctas) == ALONE
+    assert grouped.cut_of(8 * 1024, 8, 128, lambda ctas: 132 // ctas) == NARROW
 
 
 def zeros(kind, *shape):
