@@ -10,6 +10,7 @@ from numba_cute.seam import CuteError
 from numba_cute.seam.ground.records import dataclass
 
 from .. import entry
+from ..carried import exact
 from ..gemm.operands import counter_of
 from . import plan
 from .blocks import check_for_gradients, check_listed, of_blocks
@@ -126,7 +127,7 @@ def signature(t):
 def decided(tensors, said):
     """The call for tensors, and for the other arguments, as of `decide`: checked and decided, or remembered."""
     try:
-        key = (entry.simulated(), *said, *map(signature, tensors))
+        key = (entry.simulated(), exact(said), *map(signature, tensors))
         found = CALLS.get(key)
     except (AttributeError, TypeError):  # what is no tensor, which is refused, or does not hash
         return decide(tensors, said)

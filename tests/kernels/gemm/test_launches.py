@@ -93,7 +93,7 @@ def test_a_cluster_that_a_gpu_has_no_room_for_is_refused_in_words_and_never_chos
 def test_groups_are_cut_for_a_gpu_without_room_for_a_cluster(arch):
     """Forward and the matrices' gradient, of so many rows that a larger GPU has clusters of two."""
     torch = pytest.importorskip("torch")
-    rows, n = 4096, 512
+    rows, n = 8192, 512
     a, b, c = torch.ones(rows, 64).bfloat16(), torch.ones(2, n, 64).bfloat16(), torch.ones(rows, n).bfloat16()
     ends, db = torch.tensor([rows, rows], dtype=torch.int32), torch.empty(2, n, 64).bfloat16()
     found = {}
