@@ -293,6 +293,7 @@ class Simulated:
                 self._replayably(grid, block, smem, given, seed)
         finally:
             restore(after)
+        run.memory.settle()
 
     def _given(self, args: tuple[Any, ...], named: dict[str, Any]) -> Given:
         """Return the arguments of each rank."""
