@@ -20,7 +20,7 @@ from .driver import DRIVER
 WORDS = 4
 """Of a report: rank + 1 and slot (16 bits each), what the flag was, what it was to be, and the block; 0 at first."""
 _PER_PAGE = 64
-_EVERY = 0.1
+_EVERY = 0.05
 """Seconds between two looks at the reports."""
 
 
