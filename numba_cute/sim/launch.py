@@ -29,7 +29,7 @@ from ..seam.ground.collecting import paced, seldom
 from ..seam.ground.folding import FOLDED, folding
 from ..seam.hooks.engines import COMPILER
 from ..seam.hooks.recording import recording
-from ..seam.marks.constexpr import is_host, static_arguments
+from ..seam.marks.constexpr import Launcher, is_host, static_arguments
 from ..seam.marks.launches import launching
 from ..typed.meetings import Meetings
 from .arguments import Arguments
@@ -49,6 +49,7 @@ from .hardware.threads import Thread
 from .hardware.tma_table import TensorMaps
 from .hardware.together import NotTogether, ToBeWarnedOf
 from .hardware.watch import Check
+from .host_ranks import Hosts
 from .lanes.convoy import beginning
 from .lanes.lane_backend import LaneBackend
 from .lanes.lane_stand_in import LaneStandIn
@@ -182,7 +183,12 @@ class Simulated:
     @folding
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Run a host function (`cute.jit`, or an object whose `__call__` is one) on `args` and `named`, and simulate
-        what it launches. CuteError for a kernel."""
+        what it launches; of several ranks, on each, with the nth launches of all at once, and gives a list of what
+        each gives. CuteError for a kernel, and for ranks that launch different kernels."""
+        if is_host(self.kernel) and self.ranks > 1:
+            hosts = Hosts(self.kernel, of_ranks(args, named, self.ranks))
+            with self._launches(hosts.launched):
+                return hosts.run(self._launch_for)
         if is_host(self.kernel):
             with self._launches():
                 return self.kernel(*args, **named)
@@ -238,9 +244,9 @@ class Simulated:
         return getattr(self.kernel, "targetoptions", {})
 
     @contextmanager
-    def _launches(self) -> Iterator[None]:
-        """Simulate, as this one says, what is launched meanwhile."""
-        with launching(self._launch_for), answering_for(self.arch, self.sms), sequence():
+    def _launches(self, launcher: Launcher | None = None) -> Iterator[None]:
+        """Simulate, as this one says, what is launched meanwhile, or have another `launcher` do so."""
+        with launching(launcher or self._launch_for), answering_for(self.arch, self.sms), sequence():
             yield
 
     def _launch_for(self, kernel: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:
@@ -250,7 +256,7 @@ class Simulated:
             progress=self.progress, checks=[c.name for c in self.checks], trace=self.trace,
             compile=self.target or False, cooperative=options["cooperative"],
             fallback_cluster=options["fallback_cluster"], prove=self.proves, sms=self.sms,
-            pdl=options.get("pdl", False),
+            pdl=options.get("pdl", False), ranks=self.ranks,
         )  # fmt: skip
         own[options["grid"], options["block"], 0, options["smem"]](*args)
 
@@ -266,7 +272,7 @@ class Simulated:
 
     def _run(self, grid: tuple[int, int, int], block: tuple[int, int, int], smem: int, args: Any, named: Any) -> None:
         """The run of a launch, in its order and those of the further seeds."""
-        given = self.arguments(args, named)
+        given = self._given(args, named)
         if self.ranks > 1 and to_be_proved(self):
             raise CuteError(NO_PROOF)
         self._compiled_too(grid, block, given)
@@ -288,7 +294,7 @@ class Simulated:
         finally:
             restore(after)
 
-    def arguments(self, args: tuple[Any, ...], named: dict[str, Any]) -> Given:
+    def _given(self, args: tuple[Any, ...], named: dict[str, Any]) -> Given:
         """Return the arguments of each rank."""
         each = of_ranks(args, named, self.ranks)
         return [on_host(static_arguments(self.kernel, by_place, by_name)) for by_place, by_name in each]

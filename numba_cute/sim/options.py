@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `simulate` is asked for, checked."""
+"""Options of `simulate`, checked."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a launch on several GPUs is given: arguments that differ by rank, and memory that all ranks reach."""
+"""Arguments of a launch on several GPUs: those that differ by rank, and memory that all ranks reach."""
 
 from __future__ import annotations
 

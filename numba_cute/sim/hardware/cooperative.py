@@ -11,6 +11,7 @@ from greenlet import greenlet
 from ..ground.clocks import Clock, Gather
 from ..ground.report import DeadlockError, SimError, block, count, of_block, who
 from .retired import forget
+from .stuck_ranks import RankWaits
 from .together import who_waits
 
 _MOST = 3  # clusters described in one report
@@ -126,14 +127,18 @@ def _resume(run: Any) -> None:
 
 def _stuck(clusters: list[Any], full: list[str]) -> SimError:
     """No cluster goes on: what the first waits for, and then what others do. full: why no other can start."""
-    error: SimError = clusters[0].dead_end()
+    ranks = RankWaits(clusters) if len(clusters[0].run.gpus) > 1 else None
+    clusters = clusters if ranks is None else ranks.first(clusters)
+    error: Any = clusters[0].dead_end()
     rest = ["\n".join(str(c.dead_end()).splitlines()[1:]) for c in clusters[1:_MOST]]
     said = [f"  {block(c.ctas[0])} likewise:\n{text}" for c, text in zip(clusters[1:], rest)]
     if len(clusters) > _MOST:
         said.append(f"  and {count(len(clusters) - _MOST, 'cluster')} more")
     said += [f"  {why}" for why in dict.fromkeys(full) if why]
-    error.args = ("\n".join([error.args[0], *said]),)
-    return error
+    head, *more = error.args[0].splitlines()
+    error.args = ("\n".join([head, *(ranks.lines() if ranks is not None else ()), *more, *said]),)
+    error.graph = error.graph if ranks is None else ranks.graph()
+    return error  # type: ignore[no-any-return]
 
 
 def _meet(clusters: list[Any]) -> None:

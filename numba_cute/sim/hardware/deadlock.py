@@ -185,7 +185,8 @@ def _cause(threads: list[Any], why: str, places: Places) -> list[str]:
         meets = {id(m): m for m in (_wait(t).on for t in threads)}
         absent = [t for m in meets.values() for t in m.absent()]
         return [f"for {why}, which all lanes of a {on.unit.kind} execute together; " + _missing(absent, places)]
-    polled = threads[0].polled if why.startswith("an atomic") else None
+    several = len(threads[0].cta.cluster.run.gpus) > 1
+    polled = threads[0].polled if why.startswith(("an atomic", "a loop" if several else "an atomic")) else None
     if polled is None:
         return [f"for {why}", *filter(None, [threads[0].cta.too_many_registers()])]
     memory, address = polled

@@ -161,6 +161,7 @@ class Run:
         self.plan: Any = None  # see exploring.recorder
         self.thread: Any = None
         self.cluster: Any = None
+        self.set_by: dict[int, int] = {}  # of several ranks, by address, the one whose atomic has set it last
         self._last = -1  # the rank on which a cluster began last
         self.gpus = [Gpu(self, rank) for rank in range(ranks)]
         self.events = 0  # counts everything that may let a polling thread go on
@@ -246,6 +247,7 @@ class Cluster:
         self.refused: list[tuple[int, int]] = []  # responses that no cluster was left to cancel: their (agent, epoch)
         self.company = False  # whether there are other clusters that may run while this one waits for them
         self.parked = False
+        self.aside = False  # whether it lets other ranks go on
         self._yields = (0, 0)  # how often threads that paused went on at once since something happened: (events, count)
         self._busy = 0  # turns of polling threads since another went on, or one ended
 
@@ -281,6 +283,10 @@ class Cluster:
                 ended = runs.switch()
                 if runs.dead:
                     self._exited(ended)
+                if self.aside:
+                    self.aside, self.parked = False, True
+                    self.scheduler.parent.switch()
+                    run.cluster, self.parked = self, False
             self.inflight.flush()
             self._check_end()
             for cta in self.ctas:
@@ -344,6 +350,16 @@ class Cluster:
             self.ready.append(t)
         else:
             self.pollers.append(t)
+
+    def steps_aside(self, t: Thread) -> None:
+        """A thread has told other ranks something: with a seed, or by choice, they go on before its cluster does."""
+        run, f = self.run, t.convoy
+        if len(run.gpus) == 1 or f is not None and (f.by_turns is not None or f.masks):
+            return
+        if run.choices.among(2) if run.choices is not None else run.rng is not None and run.rng.random() < 0.5:
+            self.aside = True
+            self.ready.append(t)
+            t.suspend("others to go on", None, None)
 
     def dead_end(self) -> SimError:
         for t in self.live:  # those that wait together wait for the same

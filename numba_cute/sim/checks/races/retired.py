@@ -160,6 +160,7 @@ def _told(left: dict[Any, Any]) -> set[Any]:
         there = left[key]
         there.by = {at: clock for at, clock in there.by.items() if lasts(at)}
         there.own, there.silent = {}, {}
+        there.history.clear()
         for clock in there.by.values():
             found |= {clock.cluster, *clock.others}
         if not there.by:
