@@ -11,7 +11,7 @@ import pytest
 import numba_cute as cute
 from numba_cute.compiler.host.failed import LaunchFailed
 from numba_cute.compiler.host.refused import _error_of
-from numba_cute.seam import static
+from numba_cute.seam import frozen
 from numba_cute.seam.hooks import watch
 from numba_cute.seam.hooks.driver import DRIVER
 from numba_cute.utils.distributed import Signals
@@ -55,7 +55,7 @@ def test_a_report_names_the_rank_the_slot_the_limit_and_the_kernel(watched):
 def test_signals_inside_an_argument_are_found(watched):
     one, words = watched
 
-    @static
+    @frozen
     class Arguments:
         signals: Signals
         n: int
