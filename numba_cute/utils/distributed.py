@@ -12,7 +12,7 @@ from .. import isa
 from ..arch import atomic_add, load, red, store
 from ..dtypes import BFloat16, DType, Float8E4M3FN, Float8E5M2, Float16, Float32, Int32, Uint32, Uint64
 from ..runtime import from_dlpack, from_symmetric
-from ..seam import CuteError, Int, current, static, traced
+from ..seam import CuteError, Int, Leaf, current, frozen, traced
 from ..seam.hooks.watch import watch
 from ..tensor.pointer import AddressSpace, Pointer, check_writable, physical
 from ..tensor.ssa import bitcast
@@ -208,7 +208,7 @@ def spin_lock_ld_lt_relaxed_wait(lock_ptr: Pointer, *, expected_val: Int, scope:
     isa.wait_for_count(at, Uint32(expected_val), sem="relaxed", scope=_said(scope, _SCOPES, "scope", what))
 
 
-@static
+@frozen
 class Signals:
     """Signals between the ranks of a group: each has a flag for each slot and rank, which that rank sets or counts up,
     and it waits for. Made on the host by `create`, and given to a kernel; or made in one.
@@ -247,11 +247,16 @@ class Signals:
         if not isinstance(t, Tensor) or t.has_coordinates or t.element_type not in (Int32, Uint32):
             raise CuteError(f"Signals: flags {t!r} must be a tensor of Int32 or Uint32 in global memory")
         shape = t.shape
-        legal = len(shape) == 3 and all(type(n) is int for n in shape) and shape[1] == shape[2] > 1 < shape[0]
-        if not legal:
+        static = isinstance(shape, tuple) and len(shape) == 3 and all(type(n) is int for n in shape)
+        if not static or not shape[1] == shape[2] > 1 < shape[0]:
             raise CuteError(f"Signals: flags of shape {shape} must be of static shape (slots + 1, ranks, ranks)")
+        for name, value in (("rank", self.rank), ("limit", self.limit)):
+            if not isinstance(value, (int, Leaf)) or isinstance(value, bool):
+                raise CuteError(f"Signals: {name} {value!r} must be an integer{' of nanoseconds' * (name == 'limit')}")
         if type(self.rank) is int and not 0 <= self.rank < shape[2]:
             raise CuteError(f"Signals: rank {self.rank} is not one of {shape[2]}")
+        if self.report is not None and not isinstance(self.report, Tensor):
+            raise CuteError(f"Signals: report {self.report!r} must be what Signals.create makes, or None")
 
     @staticmethod
     def create(slots: int, group: Any = None, limit: float = 10.0, name: str = "signals") -> Signals:

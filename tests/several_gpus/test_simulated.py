@@ -121,6 +121,7 @@ def test_a_rank_that_does_not_come_is_named():
 @pytest.mark.parametrize(
     "shape, dtype, says",
     [
+        ((4,), np.int32, r"flags of shape"),
         ((4, 2), np.int32, r"flags of shape \(4, 2\) must be of static shape \(slots \+ 1, ranks, ranks\)"),
         ((4, 2, 3), np.int32, "flags of shape"),
         ((1, 2, 2), np.int32, "flags of shape"),
@@ -130,6 +131,19 @@ def test_a_rank_that_does_not_come_is_named():
 def test_flags_of_another_form_are_refused(shape, dtype, says):
     with pytest.raises(CuteError, match=says):
         Signals(cute.runtime.from_dlpack(np.zeros(shape, dtype)), 0)
+
+
+@pytest.mark.parametrize(
+    "given, says",
+    [
+        ({"rank": "a"}, "rank 'a' must be an integer$"),
+        ({"rank": 0, "limit": 2.5}, "limit 2.5 must be an integer of nanoseconds"),
+        ({"rank": 0, "report": 7}, "report 7 must be what Signals.create makes"),
+    ],
+)
+def test_other_arguments_are_refused(given, says):
+    with pytest.raises(CuteError, match=says):
+        Signals(cute.runtime.from_dlpack(np.zeros((3, 2, 2), np.int32)), **given)
 
 
 def test_ranks_and_slots_that_there_are_not():
