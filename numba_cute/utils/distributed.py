@@ -12,7 +12,7 @@ from .. import isa
 from ..arch import atomic_add, load, red, store
 from ..dtypes import BFloat16, DType, Float8E4M3FN, Float8E5M2, Float16, Float32, Int32, Uint32, Uint64
 from ..runtime import from_dlpack, from_symmetric
-from ..seam import CuteError, Int, Leaf, current, frozen, traced
+from ..seam import CuteError, Int, Leaf, current, current_or, frozen, traced
 from ..seam.hooks.watch import watch
 from ..tensor.pointer import AddressSpace, Pointer, check_writable, physical
 from ..tensor.ssa import bitcast
@@ -342,6 +342,8 @@ class Signals:
         one. limit: seconds. name: what they are for, in errors. Where a wait takes longer, `check` and the next launch
         raise a PeerError, and the process prints it: all else that uses the GPU says "unspecified launch failure".
         """
+        if current_or(None) is not None:
+            raise CuteError("Signals.create in a kernel: call it on the host, and give the kernel what it made")
         import torch  # here: nothing else needs it
         import torch.distributed as dist
         from torch.distributed import _symmetric_memory as symm_mem
@@ -373,6 +375,8 @@ class Signals:
     def check(self) -> None:
         """Raise the PeerError of a wait that took too long, if there was one. On the host, after a launch: before the
         kernel has ended there may be none yet."""
+        if current_or(None) is not None:
+            raise CuteError("Signals.check in a kernel: call it on the host, after the launch")
         watched = getattr(self, "_cute_watch", None)
         error = None if watched is None else watched.error()
         if error is not None:
