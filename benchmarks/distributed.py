@@ -29,7 +29,7 @@ CASES = [
     for kind, layers in (("gather", ("up", "qkv")), ("scatter", ("down", "out")))
     for layer in layers
     for m in ROWS
-]
+] + [f"reduce {m} {layer} {shots}" for m, layer in ((256, "out"), (2048, "down")) for shots in ("one_shot", "two_shot")]
 TURN = 8.0  # milliseconds that a turn of one contender takes, about
 PATIENCE = 25
 """Seconds that one case may take: then the process says where it is, and ends."""
@@ -105,6 +105,27 @@ class Rank:
             "our GEMM alone": lambda: matmul(a, b, out=whole),
         }, ours, theirs  # fmt: skip
 
+    def reduce(self, m: int, n: int, k: int, shots: str) -> tuple[dict[str, Any], Any, Any]:
+        """Contenders for the sum of a @ b on all ranks, and the results of ours and NCCL's."""
+        from numba_cute.kernels import matmul
+        from numba_cute.kernels.distributed import matmul_all_reduce
+
+        torch, dist, k = self.torch, self.dist, k // self.world
+        a, b = self.random(m, k), self.random(n, k).mT
+        ours, theirs, spare = (torch.empty(m, n, dtype=torch.bfloat16, device=self.device) for _ in range(3))
+
+        def nccl() -> None:
+            torch.matmul(a, b, out=theirs)
+            dist.all_reduce(theirs)
+
+        return {
+            "ours": lambda: matmul_all_reduce(a, b, algorithm=shots, out=ours),
+            "NCCL, cuBLAS": nccl,
+            "NCCL alone": lambda: dist.all_reduce(spare),
+            "cuBLAS alone": lambda: torch.matmul(a, b, out=spare),
+            "our GEMM alone": lambda: matmul(a, b, out=spare),
+        }, ours, theirs  # fmt: skip
+
     def time(self, call: Any, count: int) -> float:
         """Microseconds of a call, of so many in a row, on the slowest rank."""
         torch, dist = self.torch, self.dist
@@ -123,8 +144,8 @@ class Rank:
     def measure(self, case: str, rounds: int) -> dict[str, float]:
         """Median microseconds of each contender."""
         faulthandler.dump_traceback_later(PATIENCE, exit=True)
-        kind, m, layer = case.split()
-        contenders, ours, theirs = getattr(self, kind)(int(m), *LAYERS[layer])
+        kind, m, layer, *how = case.split()
+        contenders, ours, theirs = getattr(self, kind)(int(m), *LAYERS[layer], *how)
         for name, call in contenders.items():
             call()
             self.torch.cuda.synchronize()

@@ -132,7 +132,7 @@ def simulate(
     fallback = fallback_of(cluster, fallback_cluster)
     if cluster is None and not is_host(kernel):
         cluster = getattr(written_function(kernel), "__cute_cluster__", None)
-    shape = dim3("cluster", cluster or 1)
+    shape = dim3("cluster", 1 if cluster is None else cluster)
     check_cluster(named(arch), fallback or shape)
     watching = chosen(checks)
     written, gpus = outputs_of(outputs, kernel, watching), number_of(ranks, "simulate")

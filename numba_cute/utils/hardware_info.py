@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+from collections.abc import Iterator
 from typing import Any, cast
 
 from ..isa.form.limits import check_cluster
@@ -32,7 +34,8 @@ class HardwareInfo:
             from cuda.core import Device
 
             self.device = Device(device_id)
-            self.device.set_current()
+            with _current(self.device):  # its context is made, if there was none
+                pass
         except Exception as e:
             raise CuteError(f"HardwareInfo: device_id {device_id}: no such GPU here ({e})") from e
 
@@ -84,11 +87,33 @@ def probe(target: str) -> bytes:
     return _PROBE.format(target).encode()
 
 
+@contextlib.contextmanager
+def _current(device: Any) -> Iterator[None]:
+    """Make a GPU the current one, for as long as the context lasts: a process that works on another goes on there."""
+    from cuda.bindings import driver
+
+    error, before = driver.cuCtxGetCurrent()
+    device.set_current()
+    try:
+        yield
+    finally:
+        if error == driver.CUresult.CUDA_SUCCESS and int(before):
+            driver.cuCtxSetCurrent(before)
+
+
 @functools.cache
 def _max_active_clusters(device_id: int, cluster_size: int) -> int:
-    from cuda.core import Device, LaunchConfig, ObjectCode
+    from cuda.core import Device
 
     device = Device(device_id)
+    with _current(device):
+        return _counted(device, device_id, cluster_size)
+
+
+def _counted(device: Any, device_id: int, cluster_size: int) -> int:
+    """Count the clusters of a GPU, which is the current one."""
+    from cuda.core import LaunchConfig, ObjectCode
+
     ptx = probe("sm_90" if device.compute_capability[0] >= 9 else "sm_80")
     kernel = ObjectCode.from_ptx(ptx).get_kernel("probe")
     # All of an SM's shared memory, so that no two CTAs share one: what a persistent kernel does.

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Products of several GPUs of a host, each one kernel in which communication overlaps multiplication tile by tile."""
 
-from .launches import all_gather_matmul as all_gather_matmul, matmul_reduce_scatter as matmul_reduce_scatter
-from .spaces import forget as forget
+from .launches import all_gather_matmul, matmul_all_reduce, matmul_reduce_scatter
+from .spaces import forget
+
+__all__ = ["all_gather_matmul", "forget", "matmul_all_reduce", "matmul_reduce_scatter"]

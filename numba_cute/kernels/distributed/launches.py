@@ -9,15 +9,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numba_cute as cute
-from numba_cute import CuteError
+from numba_cute import CuteError, utils
 from numba_cute.runtime import from_symmetric
 
 from .. import entry
 from ..gemm.dense import THREADS
 from ..gemm.entry import matmul
 from ..gemm.epilogue import Epilogue
-from ..gemm.launches import clusters_here, sms_here
-from ..gemm.operands import swapped, view
+from ..gemm.operands import some_clusters, swapped, view
 from ..gemm.plan import kernel_of
 from . import plan
 from .checks import check_operands, cut_of, of_ranks, result_of
@@ -99,9 +98,9 @@ def _gathering(
     memory: Gathering = space(Gathering, own, a, rows, k, a.dtype, a.device)
     kind, c_dtype, form = entry.element_type(a), entry.element_type(like), epilogue and epilogue.form
     cut = cut_of(
-        what, like.view(world, rows, n), k, kind, sms_here(), epilogue, c_dtype.width, Gather.memory, cut
+        what, like.view(world, rows, n), k, kind, entry.multiprocessors(a), epilogue, c_dtype.width, Gather.memory, cut
     )  # fmt: skip
-    most, rank, signals, room = clusters_here(cut), own.rank, memory.signals, memory.room
+    most, rank, signals, room = _clusters(what, a, cut), own.rank, memory.signals, memory.room
 
     def made(b: Any, c: Any, *given: Any) -> Any:
         own = Epilogue.of(form, given) if form else None
@@ -122,6 +121,12 @@ def _maker(a: Any, shape: tuple[int, ...], dtype: Any) -> Callable[[], Any]:
     """Give what makes a result where `a` lies."""
     empty, device = entry.pytorch().empty, a.device
     return lambda: empty(shape, dtype=dtype, device=device)
+
+
+def _clusters(what: str, a: Any, cut: Any) -> int:
+    """Count the clusters of a cut that run at once where `a` lies."""
+    count = utils.HardwareInfo(a.device.index).get_max_active_clusters(cut.sharers)
+    return int(some_clusters(f"{what}: {cut}", count, cut.sharers))
 
 
 def _launcher(
@@ -174,44 +179,89 @@ def matmul_reduce_scatter(
     own = Group(group, what)
     if own.world == 1:
         return matmul(a, b, out=out, out_dtype=out_dtype, cut=cut)
+    return _of_parts(what, a, b, own, SCATTER, out, out_dtype, cut)
+
+
+def matmul_all_reduce(
+    a: torch.Tensor, b: torch.Tensor, group: Any = None, *, algorithm: str | None = None,
+    out: torch.Tensor | None = None, out_dtype: Any = None, cut: Any = None,
+) -> torch.Tensor:  # fmt: skip
+    """Add all ranks' products a @ b up, and give each rank the whole sum. One kernel on each GPU (Hopper, of one host)
+    sends each tile of its product as soon as it is made; parts are added in the order of the ranks, so that every run,
+    and every rank, has the same. All ranks of the group call it.
+
+    a: (M, K / ranks), b: (K / ranks, N): as of `matmul_reduce_scatter`. algorithm: "one_shot": every tile goes to all
+    ranks, each of which adds all up; for little. "two_shot": to the rank that owns its rows, which adds them up, and
+    writes the sums to all; M is a multiple of the ranks. By default one shot for two ranks, for results of up to 1 MiB,
+    and for other M. out: (M, N), what is written to. group, out_dtype, cut: as of `matmul_reduce_scatter`.
+
+    Gives the sum, (M, N). Of a group of one it is `matmul`. What is said of `all_gather_matmul` about the first call,
+    graphs, gradients and ranks that do not come holds here.
+    """
+    what = "matmul_all_reduce"
+    entry.refuse_gradients(what, [a, b, out])
+    own = Group(group, what)
+    if algorithm not in (None, *SHOTS):
+        raise CuteError(f'{what}: algorithm {algorithm!r} must be "one_shot" or "two_shot", or None')
+    if own.world == 1:
+        return matmul(a, b, out=out, out_dtype=out_dtype, cut=cut)
+    return _of_parts(what, a, b, own, algorithm, out, out_dtype, cut)
+
+
+SCATTER, SHOTS = "scatter", ("one_shot", "two_shot")
+LITTLE = 1 << 20  # bytes of a result that is added up in one shot
+
+
+def _of_parts(what: str, a: Any, b: Any, own: Group, way: Any, out: Any, out_dtype: Any, cut: Any) -> Any:
+    """Multiply, and add up in a way: SCATTER, one of SHOTS, or None for the usual one of these."""
     key: Any = None
     try:
-        key = what, own.name, *entry.kinds([a, b, out]), out_dtype, cut
+        key = what, own.name, *entry.kinds([a, b, out]), way, out_dtype, cut
         known = _known.get(key)
-    except (AttributeError, TypeError):
+    except (AttributeError, TypeError):  # some are no tensors, which is refused in words
         known = None
-    return _run(known or _remember(key, _summing(what, a, b, own, out, out_dtype, cut)), a, b, out, [])
+    return _run(known or _remember(key, _summing(what, a, b, own, way, out, out_dtype, cut)), a, b, out, [])
 
 
 def _summing(
-    what: str, a: Any, b: Any, own: Group, out: Any, out_dtype: Any, cut: Any
+    what: str, a: Any, b: Any, own: Group, way: Any, out: Any, out_dtype: Any, cut: Any
 ) -> tuple[Callable[..., None], Callable[[], Any]]:
     """Give what launches on a, b and a result like these, and what makes such a result."""
     check_operands(what, a, b)
     (m, k), n, world = a.shape, b.shape[1], own.world
-    if m % world:
+    whole = way != SCATTER
+    if way is None:
+        way = SHOTS[world > 2 and m % world == 0 and m * n * a.element_size() > LITTLE]
+    once = way == "one_shot"
+    if m % world and not once:
         raise CuteError(
-            f"{what}: a has {m} rows, and there are {world} ranks: each owns as many: pad a to a multiple of {world}"
+            f"{what}: a has {m} rows, and there are {world} ranks, of which each owns as many: pad a to a multiple of "
+            f"{world}" + (', or give algorithm="one_shot"' if whole else "")
         )
-    rows = m // world
-    dtype, out = result_of(what, a, (rows, n), out, out_dtype)
-    empty = _maker(a, (rows, n), dtype)
+    rows = m if once else m // world
+    shape = (m if whole else rows, n)
+    dtype, out = result_of(what, a, shape, out, out_dtype)
+    empty = _maker(a, shape, dtype)
     like = empty() if out is None else out
-    kind, c_dtype = entry.element_type(a), entry.element_type(like)
-    cut = cut_of(what, like.expand(world, rows, n), k, kind, sms_here(), None, c_dtype.width, Scatter.memory, cut)
-    slots = plan.slots_of(rows, n, cut.tile_n)
+    kind, c_dtype, by_owner = entry.element_type(a), entry.element_type(like), None if once else (world, rows)
+    model = like if once else like[:rows].expand(world, rows, n)
+    cut = cut_of(what, model, k, kind, entry.multiprocessors(a), None, c_dtype.width, Scatter.memory, cut)
+    slots = plan.slots_of(rows, n, cut.tile_n, way == "two_shot")
     if slots >= 1 << 16:
         raise CuteError(f"{what}: {rows} rows of {n} columns on each rank are too many: multiply some rows at a time")
-    memory: Summing = space(Summing, own, a, rows, n, slots, dtype, a.device, what)
-    most, rank, signals, parts = clusters_here(cut), own.rank, memory.signals, memory.parts
+    memory: Summing = space(Summing, own, a, rows, n, way == "two_shot", slots, dtype, a.device, what)
+    most, rank, signals, parts, shared = _clusters(what, a, cut), own.rank, memory.signals, memory.parts, memory.shared
 
     def made(a: Any, b: Any, c: Any) -> Any:
-        return plan.matmul_reduce_scatter(a, swapped(view(b, 16)), c, parts, kind, rank, signals, most, cut, c_dtype)[
-            1:
-        ]
+        b = swapped(view(b, 16))
+        if not whole:
+            return plan.matmul_reduce_scatter(a, b, c, parts, kind, rank, signals, most, cut, c_dtype)[1:]
+        return plan.matmul_all_reduce(a, b, c, parts, shared, kind, rank, signals, most, cut, c_dtype)[1:]
 
-    def by_owner(a: Any) -> Any:
-        return a.unflatten(0, (world, rows))
+    def seen(a: Any, b: Any, c: Any) -> tuple[Any, Any, Any]:
+        if by_owner is None:
+            return a, b, c
+        return a.unflatten(0, by_owner), b, c.unflatten(0, by_owner) if whole else c
 
-    launch = _launcher(kernel_of(cut), made, (*OF_A, *OF_B), memory, (by_owner(a), b, like))
-    return lambda a, b, c: launch(by_owner(a), b, c), empty
+    launch = _launcher(kernel_of(cut), made, (*OF_A, *OF_B), memory, seen(a, b, like))
+    return lambda a, b, c: launch(*seen(a, b, c)), empty

@@ -122,9 +122,7 @@ class Sending:
         rows, columns = self.of.units
         for unit in range(cute.Int32(2 * block + group), rows * columns, cute.Int32(2 * blocks)):
             row, column = unit // columns, unit % columns
-            if thread % 32 == 0:  # each warp waits for some of the GPUs
-                for source in range(thread % 128 // 32, self.of.signals.world, 4):
-                    self.of.signals.wait(source, self.of.slot(row, column), self.epoch)
+            self.await_parts(row, column, thread % 128)
             meet.arrive_and_wait()
             self.add_unit(row, column, thread % 128)
             if cute.const_expr(self.of.shared is not None):
@@ -134,15 +132,24 @@ class Sending:
                         there = around(self.of.rank + hop, self.of.signals.world)
                         self.of.signals.put(there, self.of.shared_slot(row, column), self.epoch)
         if cute.const_expr(self.of.shared is not None):
-            for unit in range(
-                cute.Int32(2 * block + group), rows * columns * self.of.signals.world, cute.Int32(2 * blocks)
-            ):
-                owner, row, column = unit // (rows * columns), unit // columns % rows, unit % columns
-                owner = around(self.of.rank + owner, self.of.signals.world)
-                if thread % 128 == 0:
-                    self.of.signals.wait(owner, self.of.shared_slot(row, column), self.epoch)
+            every = rows * columns * self.of.signals.world
+            for unit in range(cute.Int32(2 * block + group), every, cute.Int32(2 * blocks)):
+                owner = around(self.of.rank + unit // (rows * columns), self.of.signals.world)
+                row, column = unit // columns % rows, unit % columns
+                self.await_sums(row, column, owner, thread % 128)
                 meet.arrive_and_wait()
                 self.copy_unit(row, column, owner, thread % 128)
+
+    def await_parts(self, row, column, thread):
+        """Wait until all parts of a unit are there. A warpgroup, each warp for some of the GPUs."""
+        if thread % 32 == 0:
+            for source in range(thread // 32, self.of.signals.world, 4):
+                self.of.signals.wait(source, self.of.slot(row, column), self.epoch)
+
+    def await_sums(self, row, column, owner, thread):
+        """Wait until the sums of a unit are there. A warpgroup."""
+        if thread == 0:
+            self.of.signals.wait(owner, self.of.shared_slot(row, column), self.epoch)
 
     def add_unit(self, row, column, thread):
         """Add up the parts of a unit, which are there. A warpgroup. thread: which one of it."""

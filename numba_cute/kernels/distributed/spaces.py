@@ -65,13 +65,21 @@ class Gathering(Space):
 
 
 class Summing(Space):
-    """Room for all ranks' parts, of (rows, n) each, on every rank. slots: of signals."""
+    """Room for all ranks' parts, of (rows, n) each, on every rank. shares: whether for sums of all ranks too. slots: of
+    signals."""
 
-    def __init__(self, group: Group, rows: int, n: int, slots: int, dtype: Any, device: Any, name: str) -> None:
+    def __init__(
+        self, group: Group, rows: int, n: int, shares: bool, slots: int, dtype: Any, device: Any, name: str
+    ) -> None:  # fmt: skip
         from torch.distributed import _symmetric_memory as symm_mem
 
-        self.memory = symm_mem.empty((group.world, rows, n), dtype=dtype, device=device)
-        self.parts = from_symmetric(self.memory, group.group, assumed_align=16)
+        def make() -> Any:
+            return symm_mem.empty((group.world, rows, n), dtype=dtype, device=device)
+
+        self.memory = [make() for _ in range(1 + shares)]
+        self.parts, self.shared = (
+            *(from_symmetric(x, group.group, assumed_align=16) for x in self.memory), *(None,) * (not shares),
+        )  # fmt: skip
         super().__init__(name, slots, group)
 
 

@@ -43,10 +43,10 @@ class Gathered:
         self.rooms = [plan.GatherRoom.numpy(ranks, rows, k, dtype) for _ in range(ranks)]
         self.signals = signals_of(plan.GATHER_SLOTS, ranks)
 
-    def step(self, seed: int, clusters: int = 1, **options: Any) -> None:
+    def step(self, number: int, clusters: int = 1, **options: Any) -> None:
         """One launch, of other rows each time, and its check."""
         for rank, mine in enumerate(self.a.arrays):
-            mine[...] = random(mine.shape, self.dtype, seed + rank)
+            mine[...] = random(mine.shape, self.dtype, number + rank)
             self.c[rank].fill(np.nan)
         run([
             plan.all_gather_matmul(self.peers, b, c, self.dtype, rank, signals, room, clusters, self.cut)
@@ -69,11 +69,11 @@ class Scattered:
         self.signals = signals_of(plan.slots_of(rows, n, self.cut.tile_n), ranks)
         self.c = [np.zeros((rows, n), dtype.numpy) for _ in range(ranks)]
 
-    def step(self, seed: int, clusters: int = 1, **options: Any) -> None:
+    def step(self, number: int, clusters: int = 1, **options: Any) -> None:
         """One launch, of other operands each time, and its check."""
         ranks, rows, n = self.shape
-        a = [random((ranks, rows, self.k), self.dtype, seed + r) for r in range(ranks)]
-        b = [random((n, self.k), self.dtype, seed + 10 + r) for r in range(ranks)]
+        a = [random((ranks, rows, self.k), self.dtype, number + r) for r in range(ranks)]
+        b = [random((n, self.k), self.dtype, number + 10 + r) for r in range(ranks)]
         for part, c in zip(self.parts.arrays, self.c):
             part.fill(np.nan)
             c.fill(np.nan)
@@ -101,10 +101,10 @@ class Reduced:
         self.signals = signals_of(plan.slots_of(rows, n, self.cut.tile_n, not once), ranks)
         self.c = [np.zeros(self.shape, dtype.numpy) for _ in range(ranks)]
 
-    def step(self, seed: int, clusters: int = 1, **options: Any) -> None:
+    def step(self, number: int, clusters: int = 1, **options: Any) -> None:
         """One launch, of other operands each time, and its check."""
-        a = [random((*self.shape[:-1], self.k), self.dtype, seed + r) for r in range(self.ranks)]
-        b = [random((self.shape[-1], self.k), self.dtype, seed + 10 + r) for r in range(self.ranks)]
+        a = [random((*self.shape[:-1], self.k), self.dtype, number + r) for r in range(self.ranks)]
+        b = [random((self.shape[-1], self.k), self.dtype, number + 10 + r) for r in range(self.ranks)]
         for x in (*self.c, *self.parts.arrays, *(self.shared.arrays if self.shared else ())):
             x.fill(np.nan)
         run([

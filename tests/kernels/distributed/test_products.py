@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products of several GPUs, in the simulator: right against float64 for 2 to 8 ranks, launch after launch, in other
+orders; and what the simulator says where a wait is left out."""
+
+import numpy as np
+import pytest
+
+import numba_cute as cute
+from numba_cute import CuteError
+from numba_cute.kernels.distributed import gather, plan, ring, scatter
+from numba_cute.kernels.gemm.plan import Plan
+
+from .ranks import Gathered, Reduced, Scattered
+
+pytestmark = []
+SLOW = pytest.mark.slow
+
+
+@SLOW
+@pytest.mark.parametrize(
+    "ranks, rows, n, k, cut, clusters",
+    [
+        (2, 24, 64, 72, Plan(64, 1), 1),
+        (4, 24, 72, 64, Plan(64, 1), 2),
+        (8, 8, 64, 72, Plan(64, 1), 1),
+        (2, 264, 136, 264, Plan(128, 2), 2),
+        (3, 136, 72, 136, Plan(64, 2), 1),
+    ],
+    ids=str,
+)
+def test_rows_of_all_ranks_are_multiplied(ranks, rows, n, k, cut, clusters):
+    product = Gathered(ranks, rows, n, k, cut=cut)
+    for step in range(2):
+        product.step(step, clusters)
+
+
+@SLOW
+@pytest.mark.parametrize(
+    "ranks, rows, n, k, cut, clusters",
+    [
+        (2, 24, 72, 72, Plan(64, 1), 1),
+        (4, 24, 64, 64, Plan(64, 1), 2),
+        (8, 8, 64, 64, Plan(64, 1), 1),
+        (2, 200, 136, 136, Plan(128, 2), 2),
+        (3, 72, 200, 72, Plan(192, 1), 1),
+    ],
+    ids=str,
+)
+def test_each_rank_has_its_rows_of_the_sum(ranks, rows, n, k, cut, clusters):
+    product = Scattered(ranks, rows, n, k, cut=cut)
+    for step in range(2):
+        product.step(step, clusters)
+
+
+@SLOW
+@pytest.mark.parametrize("once", [False, True], ids=["two shots", "one shot"])
+@pytest.mark.parametrize(
+    "ranks, m, n, k, cut", [(2, 48, 72, 72, Plan(64, 1)), (4, 96, 64, 64, Plan(64, 1)), (2, 400, 136, 72, Plan(128, 2))]
+)
+def test_all_ranks_have_the_sum(ranks, m, n, k, cut, once):
+    product = Reduced(ranks, m, n, k, cut=cut, once=once)
+    for step in range(2):
+        product.step(step, 2)
+    for c in product.c:
+        assert (c == product.c[0]).all()  # bit by bit
+
+
+@SLOW
+@pytest.mark.parametrize("kind", [Gathered, Scattered], ids=lambda kind: kind.__name__)
+def test_they_are_right_in_float16_and_in_any_order(kind):
+    product = kind(2, 24, 64, 72, cute.Float16)
+    for seed in range(3):
+        product.step(seed, 2, seed=seed)
+
+
+def without(monkeypatch, owner, name):
+    """Leave a method out that kernels call."""
+    monkeypatch.setattr(owner, name, lambda self, *args: None)
+
+
+@SLOW
+@pytest.mark.parametrize(
+    "kind, owner, name",
+    [
+        (Gathered, gather.Bringing, "await_rows"),
+        (Scattered, scatter.Sending, "await_parts"),
+        (Reduced, scatter.Sending, "await_sums"),
+    ],
+    ids=lambda x: getattr(x, "__name__", x),
+)
+def test_a_wait_that_is_left_out_is_a_race(monkeypatch, kind, owner, name):
+    without(monkeypatch, owner, name)
+    with pytest.raises(cute.SimError, match="race"):
+        kind(2, 24 if kind is not Reduced else 48, 64, 72).step(0)
+
+
+@SLOW
+def test_a_rank_that_is_not_told_waits_and_is_named(monkeypatch):
+    without(monkeypatch, scatter.Sending, "sent")
+    with pytest.raises(cute.SimError, match="rank [01]"):
+        Scattered(2, 24, 64, 72).step(0)
+
+
+def test_a_ring_begins_with_any_gpu():
+    order = ring.Ring((2, 1, 3), (1, 1, 1), first=2)
+    assert cute.simulate is not None
+    seen = np.zeros((6, 3), np.int32)
+
+    def kernel(seen):
+        for i in range(6):
+            seen[i, 0], seen[i, 1], seen[i, 2] = order.decode(i)
+
+    cute.simulate(kernel)[1, 1](seen)
+    assert seen.tolist() == [[0, 0, 2], [1, 0, 2], [0, 0, 0], [1, 0, 0], [0, 0, 1], [1, 0, 1]]
+
+
+def test_signals_have_slots_for_all_units_in_steps_that_few_extents_share():
+    assert plan.slots_of(64, 256, 256) == plan.slots_of(4096, 2048, 256) == 1023
+    for rows, n, twice in ((4096, 8192, False), (4096, 8192, True), (65, 1032, False)):
+        units = -(-rows // 64) * -(-n // 128)
+        assert plan.slots_of(rows, n, 128, twice) >= ring.SLOTS + units * (1 + twice)
+
+
+def test_a_cut_has_room_for_what_is_brought():
+    from numba_cute.kernels.distributed.checks import cut_of
+
+    c = np.empty((2, 2048, 8192), np.float16)
+    for beside in (gather.Gather.memory, scatter.Scatter.memory):
+        cut = cut_of("product", c, 8192, cute.Float16, 132, None, 16, beside, None)
+        assert (cut.parts, cut.splits, cut.turned) == (1, 1, False)
+    for wrong in (Plan(64, 1, 2), Plan(64, 1, splits=2), Plan(64, 1, turned=True), 3):
+        with pytest.raises(CuteError, match=r"product: cut is .*; give a Plan"):
+            cut_of("product", c, 8192, cute.Float16, 132, None, 16, 0, wrong)
+    with pytest.raises(CuteError, match="shared memory has no room"):
+        cut_of("product", c, 8192, cute.Float16, 132, None, 16, gather.Gather.memory, Plan(256, 2, stages=3, slots=4)
+               ._replace(stages=4))  # fmt: skip
