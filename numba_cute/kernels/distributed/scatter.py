@@ -15,7 +15,7 @@ from typing import Any
 
 import numba_cute as cute
 from numba_cute import arch, pipeline
-from numba_cute.seam import current, static, traced
+from numba_cute.seam import static, traced
 
 from ..gemm.exchange import Exchange
 from ..gemm.output import ROWS
@@ -46,13 +46,11 @@ class Scatter(Exchange):
         """Say whether C's pieces go to other GPUs."""
         return True
 
-    def schedule(self, *order: Any) -> Any:
+    def schedule(self, tiles: Any, cluster: Any, swizzle: int, along_m: bool) -> Any:
         """Make the order of the tiles, which begins with the next GPU's rows."""
-        return (
-            Exchange.schedule(self, *order)
-            if self.everywhere
-            else Ring(*order, first=cute.Int32((int(self.rank) + 1) % self.signals.world))
-        )
+        if self.everywhere:
+            return Exchange.schedule(self, tiles, cluster, swizzle, along_m)
+        return Ring(tiles, cluster, swizzle, along_m, cute.Int32((int(self.rank) + 1) % self.signals.world))
 
     def begin(self, smem: Any, tidx: Any) -> Sending:
         """Find the launch's epoch. All threads, before they meet."""

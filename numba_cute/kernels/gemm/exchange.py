@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a GEMM exchanges with other GPUs while it multiplies: of one GPU, nothing. `kernels/distributed` has what does."""
+"""What a GEMM exchanges with other GPUs while it multiplies: of one, nothing. `kernels/distributed` has the rest."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from .operands import CONSUMER_REGISTERS, PRODUCER_REGISTERS
 
 @static
 class Exchange:
-    """What the kernel asks of an exchange, in its types: nothing of this one. brings: it brings A's rows of other GPUs,
-    by `fetches`, of what is in global memory a tile waits for. sends: C's pieces go to memory of several GPUs, and are
-    added up there. memory: bytes of shared memory that it takes of the stages'. registers: of a thread that feeds the
-    tensor cores or exchanges, and of one that multiplies."""
+    """What the kernel asks of an exchange, of which this is none. One that `brings` or `sends` has `begin(smem, tidx)`,
+    which gives what its warps do. memory: bytes of shared memory that it takes of the stages'. registers: of a thread
+    that feeds the tensor cores or exchanges, and of one that multiplies."""
 
     memory = 0
     registers = PRODUCER_REGISTERS, CONSUMER_REGISTERS
@@ -31,9 +30,9 @@ class Exchange:
         """Say whether C's pieces go to other GPUs."""
         return False
 
-    def schedule(self, *order: Any) -> Any:
-        """Make the order of the tiles. order: what `PersistentTileSchedulerParams` takes."""
-        return utils.PersistentTileSchedulerParams(*order)
+    def schedule(self, tiles: Any, cluster: Any, swizzle: int, along_m: bool) -> Any:
+        """Make the order of the tiles, of what `PersistentTileSchedulerParams` takes."""
+        return utils.PersistentTileSchedulerParams(tiles, cluster, swizzle, along_m)
 
 
 ALONE = Exchange()
