@@ -16,16 +16,9 @@ becomes of the sums may be a function of yours (docs/kernels.md). `numba_cute.ke
 
 import sys
 
-from numba_cute.kernels.gemm.dense import (  # noqa: F401 (for those who import this)
-    CONSUMER_REGISTERS,
-    K_BLOCKS,
-    PRODUCER_REGISTERS,
-    ROW,
-    THREADS,
-    TILE_M,
-    gemm,
-)  # fmt: skip
+from numba_cute.kernels.gemm.dense import K_BLOCKS, ROW, THREADS, TILE_M, gemm  # noqa: F401 (for those who import this)
 from numba_cute.kernels.gemm.launches import launch_of, launcher, simulate, sms_here, tuned  # noqa: F401
+from numba_cute.kernels.gemm.operands import CONSUMER_REGISTERS, PRODUCER_REGISTERS  # noqa: F401
 from numba_cute.kernels.gemm.plan import (  # noqa: F401
     USUAL,
     Plan,
