@@ -16,8 +16,14 @@ becomes of the sums may be a function of yours (docs/kernels.md). `numba_cute.ke
 
 import sys
 
-from numba_cute.kernels.gemm.dense import K_BLOCKS, ROW, THREADS, TILE_M, gemm  # noqa: F401 (for those who import this)
-from numba_cute.kernels.gemm.launches import launch_of, launcher, simulate, sms_here, tuned  # noqa: F401
+from numba_cute.kernels.gemm.dense import (  # noqa: F401 (for those who import this)
+    K_BLOCKS,
+    ROW,
+    THREADS,
+    TILE_M,
+    gemm,
+)  # fmt: skip
+from numba_cute.kernels.gemm.launches import launch_of, launcher, simulate, sms_here  # noqa: F401
 from numba_cute.kernels.gemm.operands import CONSUMER_REGISTERS, PRODUCER_REGISTERS  # noqa: F401
 from numba_cute.kernels.gemm.plan import (  # noqa: F401
     USUAL,
@@ -31,6 +37,7 @@ from numba_cute.kernels.gemm.plan import (  # noqa: F401
     smem_layout,
     sums_of,
 )  # fmt: skip
+from numba_cute.kernels.gemm.tuned import tuned
 
 import gemm_host
 from gemm_host import DTYPES, check, cover, operand, problem  # noqa: F401

@@ -100,7 +100,7 @@ class Arguments:
             return _like(value, (self.take(v, name, captured) for v in value))
         if isinstance(value, DType):
             return value
-        if seam.is_static_class(type(value)) and dataclasses.is_dataclass(value):
+        if seam.is_frozen_class(type(value)) and dataclasses.is_dataclass(value):
             return self._rebuilt(value, [f.name for f in dataclasses.fields(value)], name, captured)
         if seam.is_struct_class(type(value)):
             return self._rebuilt(value, list(vars(value)), name, captured)

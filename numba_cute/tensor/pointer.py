@@ -13,7 +13,7 @@ from .. import dtypes, seam
 from ..dtypes import DType
 from ..layout.int_tuple import static_int
 from ..layout.swizzle import IDENTITY, Swizzle
-from ..seam import CuteError, InIR, Int, Leaf, static, traced
+from ..seam import CuteError, InIR, Int, Leaf, frozen, traced
 from ..seam.ground.naming import described, shown
 from .address import Address
 
@@ -44,7 +44,7 @@ class PointerType(str):
     swizzle_type: Swizzle
 
 
-@static
+@frozen
 class Pointer(InIR):
     """A pointer to elements of one type.
 

@@ -30,7 +30,7 @@ from numba_cute.typed.descriptions import (
 from ..layout.strategies import any_layouts, swizzles
 
 
-@seam.static
+@seam.frozen
 class Mine:
     """One of the user's."""
 

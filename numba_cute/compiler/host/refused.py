@@ -105,11 +105,11 @@ def launching(_: Callable[..., Any]) -> Callable[..., Any]:
     """Make of the call of Numba's launch configurations one that does so; it does what Numba's does, in no more
     time."""
 
-    def call(self: Any, *args: Any) -> Any:
+    def __call__(self: Any, *args: Any) -> Any:
         try:
             return self.dispatcher.call(args, self)
         except Exception as e:
             with _Folding(self.dispatcher.py_func):
                 raise _error_of(e, self.dispatcher.py_func)  # noqa: B904
 
-    return call
+    return __call__

@@ -12,7 +12,7 @@ from typing import Any
 
 import numba_cute as cute
 from numba_cute import arch
-from numba_cute.seam import current, static, traced
+from numba_cute.seam import current, frozen, traced
 
 from ..gemm.dense import TILE_M, at, tiles_of
 from ..gemm.exchange import Exchange
@@ -27,7 +27,7 @@ BLOCK = TILE_M // ROWS
 """Pieces of those rows, one below the other, that are counted together."""
 
 
-@static
+@frozen
 class Gather(Exchange):
     """What the kernel has of other GPUs' rows. rank: this GPU's number in the group. tma_own, own: how the kernel loads
     of A where it lies, (rows, K, GPUs). tma_load, there, tma_store, here: how pieces are brought from there to this

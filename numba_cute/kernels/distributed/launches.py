@@ -14,8 +14,8 @@ from numba_cute.runtime import from_symmetric
 
 from .. import entry
 from ..gemm.dense import THREADS
+from ..gemm.entry import matmul
 from ..gemm.epilogue import Epilogue
-from ..gemm.launches import matmul
 from ..gemm.operands import some_clusters, swapped, view
 from ..gemm.plan import kernel_of
 from . import plan

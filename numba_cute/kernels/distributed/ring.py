@@ -7,14 +7,14 @@ from __future__ import annotations
 from typing import Any
 
 from numba_cute import arch, utils
-from numba_cute.seam import current, static, traced
+from numba_cute.seam import current, frozen, traced
 
 READY, READ, SLOTS = 0, 1, 2
 """Slots of the signals: a GPU has begun a launch, all before which is done; it has read what others gave it to read.
 What follows is an exchange's own."""
 
 
-@static
+@frozen
 class Ring(utils.PersistentTileSchedulerParams):
     """Tiles in their order, of batches that begin elsewhere. first: which batch is done first; the last one is followed
     by 0."""

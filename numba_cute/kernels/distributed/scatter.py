@@ -15,7 +15,7 @@ from typing import Any
 
 import numba_cute as cute
 from numba_cute import arch, pipeline
-from numba_cute.seam import static, traced
+from numba_cute.seam import frozen, traced
 
 from ..gemm.exchange import Exchange
 from ..gemm.output import ROWS
@@ -26,7 +26,7 @@ TOGETHER = 8
 """Vectors of a part that a thread has on their way."""
 
 
-@static
+@frozen
 class Scatter(Exchange):
     """What the kernel has of the sums. rank: this GPU's number in the group. parts: of the rows that are added up here,
     (rows, N, GPUs). sums: where they go, (rows, N). tile_n: columns of a tile. everywhere: whether every tile goes to

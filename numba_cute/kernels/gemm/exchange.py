@@ -6,12 +6,12 @@ from __future__ import annotations
 from typing import Any
 
 from numba_cute import utils
-from numba_cute.seam import static
+from numba_cute.seam import frozen
 
 from .operands import CONSUMER_REGISTERS, PRODUCER_REGISTERS
 
 
-@static
+@frozen
 class Exchange:
     """What the kernel asks of an exchange, of which this is none. One that `brings` or `sends` has `begin(smem, tidx)`,
     which gives what its warps do. memory: bytes of shared memory that it takes of the stages'. registers: of a thread

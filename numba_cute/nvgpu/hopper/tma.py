@@ -13,7 +13,7 @@ from ...dtypes import DType, Uint8
 from ...isa.facts.tensormap import RefusedTensorMap, TensorMapRecord, check_reduction, reduced_as
 from ...layout import ComposedLayout, Layout, ScaledBasis, Swizzle
 from ...layout.pure import pure
-from ...seam import known_as, static
+from ...seam import frozen, known_as
 from ...seam.ground.backend import RUNNING
 from ...seam.guards.messages import how_static
 from ...seam.hooks.casting import CASTING, run
@@ -37,7 +37,7 @@ _SWIZZLES = {
 }  # fmt: skip
 
 
-@static
+@frozen
 @known_as("cute_nvgpu.cpasync")
 class TmaInfo:
     """A TMA atom with its tensor; it unpacks into both: `atom, tensor = make_tiled_tma_atom(…)`.
