@@ -29,7 +29,7 @@ BLOCK = TILE_M // ROWS
 
 @frozen
 class Gather(Exchange):
-    """What the kernel has of other GPUs' rows. rank: this GPU's number in the group. tma_own, own: how the kernel loads
+    """Other GPUs' rows as the kernel has them. rank: this GPU's number in the group. tma_own, own: how the kernel loads
     of A where it lies, (rows, K, GPUs). tma_load, there, tma_store, here: how pieces are brought from there to this
     GPU's memory, which has the same modes. layout: of pieces in shared memory, (rows, columns, slots). rows, columns:
     pieces along the modes of A. arrived: how many have come, of the launches until now, (blocks of rows, GPUs). ended:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 MOST = 1024  # launches that are remembered
 OF_A, OF_B, OF_C, OF_EPILOGUE = (2, 3), (4, 5), (6, 7), (16, 17, 18)
-"""Which of the GEMM's arguments are made of which tensors."""
+"""The GEMM's arguments that are made of A, of B, and so on."""
 _known: dict[Any, tuple[Callable[..., None], Callable[[], Any]]] = {}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a GEMM exchanges with other GPUs while it multiplies: of one, nothing. `kernels/distributed` has the rest."""
+"""The exchange of a GEMM with other GPUs, which is none here; `kernels/distributed` has those that there are."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from .operands import CONSUMER_REGISTERS, PRODUCER_REGISTERS
 
 @frozen
 class Exchange:
-    """What the kernel asks of an exchange, of which this is none. One that `brings` or `sends` has `begin(smem, tidx)`,
-    which gives what its warps do. memory: bytes of shared memory that it takes of the stages'. registers: of a thread
+    """Nothing is exchanged: the kernel asks an exchange of its launch. One that `brings` or `sends` has `begin(smem,
+    tidx)`, which gives what its warps do. memory: bytes of shared memory that it takes of the stages'. registers: of a thread
     that feeds the tensor cores or exchanges, and of one that multiplies."""
 
     memory = 0
