@@ -33,13 +33,11 @@ BANKS = 32
 
 @static
 class Tile:
-    """A tile of `skew`. width: bytes of an element. along: vectors of a row of y. across: vectors' worth of such rows.
-    dense: True if all words between x's first and last element may be read."""
+    """A tile of `skew`. width: bytes of an element. along: vectors of a row of y. across: vectors' worth of such rows."""
 
     width: int
     along: int
     across: int
-    dense: bool
 
     @property
     def side(self) -> int:
@@ -141,22 +139,13 @@ def row_of(i: Any, at: Any, count: Any, tile: Tile) -> tuple[Any, Any, Any]:
 
 
 @traced
-def reaches_beyond(at: Any, memory: Any, column: Any, count: Any, sizes: Any, tile: Tile) -> Any:
-    """Say whether words that rows of x touch in the tile may reach beyond x: beyond its memory, the first row's and the
-    last one's, or of an x whose rows have room between them, any's. memory: where x's begins, and ends."""
+def reaches_beyond(at: Any, ends: Any, count: Any, rows: Any, tile: Tile) -> Any:
+    """Say whether a word that the tile has of the first row of x, or of the last, may reach beyond x's memory. ends:
+    where that begins and ends."""
     if tile.of_word == 1:
         return cute.Boolean(False)
-    if not tile.dense:
-        return (column == 0) | (column + count == sizes[1])
-    room = cute.Int64(tile.word - 1)
-    last = at[0] + cute.Int64(sizes[0] - 1) * at[1] + cute.Int64(count) * tile.width
-    return (at[0] - room < memory[0]) | (last + room > memory[1])
-
-
-@traced
-def alone(i: Any, beyond: Any, rows: Any, tile: Tile) -> Any:
-    """Say whether row i is copied by elements."""
-    return beyond & ((i == 0) | (i == rows - 1)) if tile.dense else beyond
+    room, last = cute.Int64(tile.word - 1), at[0] + cute.Int64(rows - 1) * at[1] + cute.Int64(count) * tile.width
+    return (at[0] - room < ends[0]) | (last + room > ends[1])
 
 
 @traced
@@ -228,7 +217,7 @@ def skew(x_memory, y_memory, sizes, steps, grid, tile):
     x_first = cute.make_tensor(x_memory).iterator.toint()
     y_first = cute.make_tensor(y_memory).iterator.toint() + in_y * width
     at = (x_first + (in_x + cute.Int64(column)) * width, steps[0] * width)
-    beyond = reaches_beyond(at, (x_first, x_first + sizes[2] * width), column, count, sizes, tile)
+    beyond = reaches_beyond(at, (x_first, x_first + sizes[2] * width), count, sizes[0], tile)
     smem = utils.SmemAllocator()
     s = smem.allocate_tensor(tile.number, cute.make_layout(tile.places), VECTOR, None, "tile")
 
@@ -238,7 +227,7 @@ def skew(x_memory, y_memory, sizes, steps, grid, tile):
         place, own_word = place_of(own - zero, tile), lane * tile.word
         target, own_source = cute.Int32((s.iterator + place).toint() + own_word), source + own_word
         while own < end:
-            if alone(own, beyond, sizes[0], tile):
+            if beyond and (own == 0 or own == sizes[0] - 1):  # by elements
                 for e in cute.range(lane, count, 32, unroll=1):
                     s[place + beside + e] = memory(own_source - own_word, tile, tile.columns + tile.of_word)[beside + e]
             else:
@@ -265,30 +254,42 @@ def skew(x_memory, y_memory, sizes, steps, grid, tile):
                         piece[k] = gathered(places, k, ahead_of(n, tile), tile)
                     cute.autovec_copy(piece, vector_of_y(y, ahead_of(n, tile), steps[1], tile))
         else:
-            for n in cute.range(tile.steps, unroll=1):
-                if left > ahead_of(n, tile):
-                    vector = vector_of_y(y, ahead_of(n, tile), steps[1], tile)
-                    for k in cute.range_constexpr(side):
-                        if there(i, k, sizes[0]):
-                            vector[k] = gathered(places, k, ahead_of(n, tile), tile)
+            for k in cute.range_constexpr(side):
+                if there(i, k, sizes[0]):
+                    for n in cute.range(tile.steps, unroll=1):
+                        ahead = ahead_of(n, tile)
+                        if left > ahead:
+                            vector_of_y(y, ahead, steps[1], tile)[k] = gathered(places, k, ahead, tile)
 
 
 def work(of: Moved) -> entry.Work | None:
-    """Plan `skew`; None if extents or strides do not suit it."""
+    """Plan `skew`; None if extents or strides do not suit it.
+
+    Of a GPU it knows: `skewed`, tiles by the bytes of an element, the larger first; `used`, how much of the tiles there
+    must be."""
     inner = of.in_x()[0]
-    if inner == 0 or of.width == VECTOR or of.x[inner] != 1:
+    if inner == 0 or of.x[inner] != 1 or min(of.x) < 0 or of.x[0] * of.width < 4:
         return None
-    dense = of.width >= 4 or of.reach == math.prod(of.shape)
-    along, across = tuning.numbers("permute").skewed
-    return _work(of, Tile(of.width, along, across, dense), inner)
+    known = tuning.numbers("permute")
+    for along, across in known.skewed.get(of.width, ()):
+        tile = Tile(of.width, along, across)
+        full = _tiles(of.shape[0] + tile.side - 1, tile.rows) * tile.rows
+        full *= _tiles(of.shape[inner], tile.columns) * tile.columns
+        if of.shape[0] * of.shape[inner] >= known.used * full:
+            return _work(of, tile, inner)
+    return None
+
+
+def _tiles(n: int, tile: int) -> int:
+    return -(-n // tile)
 
 
 def _work(of: Moved, tile: Tile, inner: int) -> entry.Work:
     rows, columns = of.shape[0], of.shape[inner]
     # Blocks follow each other as their tiles do in y: what is written together meets in the L2 cache.
     steps = [
-        (1, -(-(rows + tile.side - 1) // tile.rows), (tile.rows, 0, 0, 0)),
-        (of.y[inner], -(-columns // tile.columns), (0, tile.columns, 0, 0)),
+        (1, _tiles(rows + tile.side - 1, tile.rows), (tile.rows, 0, 0, 0)),
+        (of.y[inner], _tiles(columns, tile.columns), (0, tile.columns, 0, 0)),
         *((of.y[m], n, (0, 0, of.x[m], of.y[m])) for m, n in enumerate(of.shape) if m not in (0, inner)),
     ]
     kinds = (cute.Int32, cute.Int32, cute.Int64, cute.Int64)
