@@ -23,7 +23,7 @@ from ..gemm.epilogue import Epilogue
 from ..gemm.indexed import in_vectors
 from ..gemm.launches import sms_here
 from ..gemm.operands import Source
-from ..gemm.plan import TILES_N, Plan, alone_of, fastest, few, k_tiles_of, kernel_extents, pieces_of, room_of
+from ..gemm.plan import TILES_N, Plan, alone_of, fastest, few, first_of, k_tiles_of, kernel_extents, pieces_of, room_of
 from ..gemm.umma_plan import Umma
 from ..gemm.warps_plan import Warps
 from .operands import whole
@@ -178,12 +178,24 @@ def _parts_of(
     cut: Any, outs: int, columns: int, pixels: int, sms: int, channels: int
 ) -> Iterator[tuple[float, Plan, int]]:
     """Yield the microseconds of a cut in each number of parts, which have any numbers of pixels."""
+    for one in () if cut.tail else _helped(cut, outs, columns, pixels, sms):
+        yield _of_warpgroups(one, outs, columns, pixels, sms, channels), one, one.splits
     for count in range(1, min(math.ceil(pixels / UNIT), 2 * sms) + 1):
         one = cut._replace(splits=count)
         if not cut.tail or (count > 1 and edge_of(one, outs, columns, sms)):
             yield _of_warpgroups(one, outs, columns, pixels, sms, channels), one, count
         else:
             yield math.inf, one, count
+
+
+def _helped(cut: Plan, outs: int, columns: int, pixels: int, sms: int) -> Iterator[Plan]:
+    """Yield the cuts whose tiles, fewer than fit at once, have clusters of their own, with those that fit beside these
+    for the rest of their K."""
+    work, room = math.ceil(outs / (TILE_M * cut.sharers)) * (columns // cut.tile_n), sms // cut.sharers
+    for others in (1, 2, 3) if work < room else ():
+        helped = math.ceil(work * others / (room - work))
+        if helped > 1 and others + helped < math.ceil(pixels / UNIT):
+            yield cut._replace(splits=1 + others, helped=helped)
 
 
 def _groups_of(cut: Any, outs: int, columns: int, pixels: int, sms: int, _: int) -> Iterator[tuple[float, Umma, int]]:
@@ -218,6 +230,10 @@ def _of_warpgroups(cut: Plan, outs: int, columns: int, pixels: int, sms: int, ch
     room, end = sms // sharers * sharers, 2 * known.epilogue * tile_n / 256
     alone = alone_of(tiles, room, cut)
     each = max(known.outer[tile_n, sharers], known.wide[tile_n] if max(outs, channels) > WIDE else 0)
+    if cut.helped:
+        first = first_of(cut, k_tiles)
+        multiply = max(first * each, cut.helped * (math.ceil((k_tiles - first) / (count - 1)) * each + end) - end) + end
+        return float(multiply + known.launch + _added(count * outs * columns))
     multiply = alone // room * (k_tiles * each + end)
     multiply += math.ceil((tiles - alone) * count / room) * (math.ceil(k_tiles / count) * each + end)
     return float(multiply + known.launch + _added(outs * columns * (count - (count - 1) * alone / tiles)))

@@ -36,7 +36,9 @@ class Plan(NamedTuple):
     K further, and add their sums by global memory. turned: C's columns are the kernel's rows (of few rows, more of a
     tile is of use). stages, slots: tiles of operands, and pieces of C, in shared memory; 0 for as many as there is room
     for. tail: the tiles of the last round alone are split, of which there are fewer than fit at once. kept: how many K
-    tiles B has, of which all stay in shared memory, or 0; for one tile of columns.
+    tiles B has, of which all stay in shared memory, or 0; for one tile of columns. helped: splits are not of one length,
+    and not added up: each tile's first is done by a cluster of its own, and takes as long as `helped` of the others,
+    which as many more clusters do as it takes for that; 0 for splits of one length.
     """
 
     tile_n: int = 256
@@ -48,6 +50,7 @@ class Plan(NamedTuple):
     slots: int = 0
     tail: bool = False
     kept: int = 0
+    helped: int = 0
 
 
 USUAL = Plan()
@@ -148,6 +151,10 @@ def pieces_of(cut: Plan, width: int, spread: int = 1, vectors: int = 0) -> Piece
         raise CuteError(
             f"gemm: {cut}: CTAs that share K have one tile alone, and a tail is behind others: leave it out"
         )
+    if cut.helped and (cut.splits < 2 or cut.tail or cut.parts > 1):
+        raise CuteError(
+            f"gemm: {cut}: splits that are helped are several, of all tiles: leave helped, tail or parts out"
+        )
     own = cut.tile_n // spread // cut.parts
     columns = next((n for n in (64, 32, 16, 8) if n * width <= 8 * ROW and own and own % n == 0), 0)
     if not columns:
@@ -220,6 +227,8 @@ def arguments(
 
     (m, k), n, batches = a.shape[-2:], b.shape[-2], c.shape[0] if len(c.shape) == 3 and not apart else 1
     check_parts(cut, parts * splits, k, dtype)
+    if cut.helped and not apart:
+        raise CuteError(f"gemm: {cut}: splits that are helped are not added up: leave helped out")
     clusters_m, tiles_n = math.ceil(m / (TILE_M * sharers)), math.ceil(n / tile_n)
     rows, columns = clusters_m * sharers * TILE_M, tiles_n * tile_n
     if cut.kept and (cut.kept != k_tiles_of(k, dtype) or (tiles_n, batches, sharers, parts * splits) != (1, 1, 1, 1)):
@@ -251,6 +260,11 @@ def arguments(
     if splits == 1:
         schedule = utils.PersistentTileSchedulerParams(*order)
         clusters = work if parts > 1 else math.ceil(work / math.ceil(work / most_clusters))
+    elif cut.helped:
+        schedule = Shares(
+            *order, cute.Int32(0), cute.Int32(splits), True, cute.Int32(first_of(cut, k_tiles_of(k, dtype)))
+        )
+        clusters = helped_clusters(work, cut)
     elif apart:
         schedule = Shares(*order, cute.Int32(alone), cute.Int32(splits), True)
         pieces_of_work = alone + (work - alone) * splits
@@ -312,6 +326,22 @@ def check_parts(cut: Any, count: int, k: int, dtype: Any) -> None:
 def alone_of(work: int, most_clusters: int, cut: Any) -> int:
     """Count the tiles of clusters that are not shared: of `work`, those of whole rounds, or none. cut: with `tail`."""
     return work // most_clusters * most_clusters if cut.tail else 0
+
+
+EPILOGUE = 4
+"""K tiles that take as long as the end of a tile of 192 columns, about (H200)."""
+
+
+def first_of(cut: Plan, k_tiles: int) -> int:
+    """Count the K tiles of the first share of a cut that is `helped`: as many as take as long as the others that one
+    cluster does, with their ends."""
+    others, many = cut.splits - 1, cut.helped
+    return min(k_tiles - others, math.ceil((many * k_tiles + others * (many - 1) * EPILOGUE) / (many + others)))
+
+
+def helped_clusters(work: int, cut: Plan) -> int:
+    """Count the clusters of a cut that is `helped`. work: tiles of clusters."""
+    return work + math.ceil(work * (cut.splits - 1) / cut.helped)
 
 
 def scratch_of(c: Any, cut: Plan, most_clusters: int, epilogue: Epilogue | None = None) -> tuple[int, int]:

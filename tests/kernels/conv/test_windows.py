@@ -48,6 +48,8 @@ def test_taps_of_a_row_share_a_window(extents, channels, outs, how, cut):
     ("outs", "how", "cut", "clusters"),
     [
         (40, walk((3, 2), 1, 1), Plan(64, 1, splits=2, tail=True), 4),
+        (40, walk((3, 2), 1, 1), Plan(64, 1, splits=2, helped=3), 4),
+        pytest.param(264, walk((3, 2), 1, 1), Plan(64, 2, splits=3, helped=3), 4, marks=SLOW),
         pytest.param(40, walk((3, 3), 1, 1), Plan(64, 1, splits=3), 4, marks=SLOW),
         pytest.param(136, walk((3, 2), 1, 1), Plan(64, 1, splits=3, tail=True), 5, marks=SLOW),
     ],
