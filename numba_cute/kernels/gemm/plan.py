@@ -36,9 +36,9 @@ class Plan(NamedTuple):
     K further, and add their sums by global memory. turned: C's columns are the kernel's rows (of few rows, more of a
     tile is of use). stages, slots: tiles of operands, and pieces of C, in shared memory; 0 for as many as there is room
     for. tail: the tiles of the last round alone are split, of which there are fewer than fit at once. kept: how many K
-    tiles B has, of which all stay in shared memory, or 0; for one tile of columns. helped: splits are not of one length,
-    and not added up: each tile's first is done by a cluster of its own, and takes as long as `helped` of the others,
-    which as many more clusters do as it takes for that; 0 for splits of one length.
+    tiles B has, of which all stay in shared memory, or 0; for one tile of columns. helped: splits are not of one
+    length, and not added up: each tile's first is done by a cluster of its own, and takes as long as `helped` of the
+    others, which as many more clusters do as it takes for that; 0 for splits of one length.
     """
 
     tile_n: int = 256

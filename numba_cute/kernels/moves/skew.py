@@ -33,7 +33,8 @@ BANKS = 32
 
 @static
 class Tile:
-    """A tile of `skew`. width: bytes of an element. along: vectors of a row of y. across: vectors' worth of such rows."""
+    """A tile of `skew`. width: bytes of an element. along: vectors of a row of y. across: how many vectors' worth of
+    rows of y."""
 
     width: int
     along: int
