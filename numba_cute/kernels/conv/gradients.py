@@ -52,7 +52,7 @@ def _by_tma(family: str, x: Any, dy: Any, outs: int, walk: Walk, cut: Any) -> An
     cut = cut or chosen_parts(family, x, outs, walk, dy.numel() // outs)
     if isinstance(cut, Window):
         return _by_windows(x, dy, outs, walk, cut)
-    own, count, each = cut
+    own, count, each, lengths = cut
     columns, apart = math.prod(walk.taps) * whole(channels, each), isinstance(own, Plan)
     sums = torch.empty((count, outs, columns), dtype=torch.float32, device=x.device)
     edge = edge_of(own, outs, columns, clusters_here(own)) if apart else 0
@@ -67,7 +67,7 @@ def _by_tma(family: str, x: Any, dy: Any, outs: int, walk: Walk, cut: Any) -> An
             a = placed(dy, (count, outs, rows), (rows * outs, 1, outs))
             return a, Columns(channels_last(x), walk, each, count), sums
 
-        return launch_on((dy, x, sums), place, entry.element_type(x), own, apart=apart)
+        return launch_on((dy, x, sums), place, entry.element_type(x), own, apart=lengths if apart else None)
 
     remembered(_known, [dy, x, sums], (walk, cut), made)(dy, x, sums)
     return sums, edge

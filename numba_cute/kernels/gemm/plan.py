@@ -36,9 +36,7 @@ class Plan(NamedTuple):
     K further, and add their sums by global memory. turned: C's columns are the kernel's rows (of few rows, more of a
     tile is of use). stages, slots: tiles of operands, and pieces of C, in shared memory; 0 for as many as there is room
     for. tail: the tiles of the last round alone are split, of which there are fewer than fit at once. kept: how many K
-    tiles B has, of which all stay in shared memory, or 0; for one tile of columns. helped: splits are not of one
-    length, and not added up: each tile's first is done by a cluster of its own, and takes as long as `helped` of the
-    others, which as many more clusters do as it takes for that; 0 for splits of one length.
+    tiles B has, of which all stay in shared memory, or 0; for one tile of columns.
     """
 
     tile_n: int = 256
@@ -50,7 +48,6 @@ class Plan(NamedTuple):
     slots: int = 0
     tail: bool = False
     kept: int = 0
-    helped: int = 0
 
 
 USUAL = Plan()
@@ -151,10 +148,6 @@ def pieces_of(cut: Plan, width: int, spread: int = 1, vectors: int = 0) -> Piece
         raise CuteError(
             f"gemm: {cut}: CTAs that share K have one tile alone, and a tail is behind others: leave it out"
         )
-    if cut.helped and (cut.splits < 2 or cut.tail or cut.parts > 1):
-        raise CuteError(
-            f"gemm: {cut}: splits that are helped are several, of all tiles: leave helped, tail or parts out"
-        )
     own = cut.tile_n // spread // cut.parts
     columns = next((n for n in (64, 32, 16, 8) if n * width <= 8 * ROW and own and own % n == 0), 0)
     if not columns:
@@ -190,7 +183,7 @@ def room_of(epilogue: Epilogue | None, named: bool = False) -> tuple[int, int]:
 
 def arguments(
     a: Any, b: Any, c: Any, dtype: Any, most_clusters: int, cut: Plan = USUAL, epilogue: Epilogue | None = None,
-    scratch: Any = None, c_dtype: Any = None, rows_a: Any = None, rows_c: Any = None, apart: bool = False,
+    scratch: Any = None, c_dtype: Any = None, rows_a: Any = None, rows_c: Any = None, apart: int | None = None,
 ) -> tuple[tuple[Any, ...], tuple[int, int, int]]:  # fmt: skip
     """Give the kernel's arguments and grid for arrays of the host (to simulate or compile) or of the device.
 
@@ -202,6 +195,8 @@ def arguments(
     where an index says which row of A a row of the product is made of, and to which of C it goes: then `a` and `c` have
     the product's rows, and where they lie is where those of the Named begin. C's rows may be no multiples of 16 bytes.
     apart: c is (splits, M, N), and the splits' sums are not added up; of `tail`, whole tiles are in the first matrix.
+    0: they have equal parts of K. Else each tile's first has a cluster of its own, and more of K: what takes as long as
+    so many of the others, of which as many more clusters as that takes have `apart` each.
     """
     c_dtype, like = c_dtype or RESULTS[dtype], epilogue.matrix if epilogue else None
     a, b, c, like = (None if x is None else view(x, 16) for x in (a, b, c, like))
@@ -225,10 +220,8 @@ def arguments(
     # How the sums of a piece lie over threads: as those of any wgmma of its width.
     piece_mma = cute.make_tiled_mma(mma_op(cute.BFloat16, pieces.columns, *majors), (TILE_M // 64, 1, 1))
 
-    (m, k), n, batches = a.shape[-2:], b.shape[-2], c.shape[0] if len(c.shape) == 3 and not apart else 1
+    (m, k), n, batches = a.shape[-2:], b.shape[-2], c.shape[0] if len(c.shape) == 3 and apart is None else 1
     check_parts(cut, parts * splits, k, dtype)
-    if cut.helped and not apart:
-        raise CuteError(f"gemm: {cut}: splits that are helped are not added up: leave helped out")
     clusters_m, tiles_n = math.ceil(m / (TILE_M * sharers)), math.ceil(n / tile_n)
     rows, columns = clusters_m * sharers * TILE_M, tiles_n * tile_n
     if cut.kept and (cut.kept != k_tiles_of(k, dtype) or (tiles_n, batches, sharers, parts * splits) != (1, 1, 1, 1)):
@@ -260,12 +253,11 @@ def arguments(
     if splits == 1:
         schedule = utils.PersistentTileSchedulerParams(*order)
         clusters = work if parts > 1 else math.ceil(work / math.ceil(work / most_clusters))
-    elif cut.helped:
-        schedule = Shares(
-            *order, cute.Int32(0), cute.Int32(splits), True, cute.Int32(first_of(cut, k_tiles_of(k, dtype)))
-        )
-        clusters = helped_clusters(work, cut)
     elif apart:
+        first = cute.Int32(first_of(splits - 1, apart, k_tiles_of(k, dtype)))
+        schedule, clusters = Shares(*order, cute.Int32(0), cute.Int32(splits), True, first), work
+        clusters += math.ceil(work * (splits - 1) / apart)
+    elif apart == 0:
         schedule = Shares(*order, cute.Int32(alone), cute.Int32(splits), True)
         pieces_of_work = alone + (work - alone) * splits
         clusters = math.ceil(pieces_of_work / math.ceil(pieces_of_work / most_clusters))
@@ -332,16 +324,9 @@ EPILOGUE = 4
 """K tiles that take as long as the end of a tile of 192 columns, about (H200)."""
 
 
-def first_of(cut: Plan, k_tiles: int) -> int:
-    """Count the K tiles of the first share of a cut that is `helped`: as many as take as long as the others that one
-    cluster does, with their ends."""
-    others, many = cut.splits - 1, cut.helped
-    return min(k_tiles - others, math.ceil((many * k_tiles + others * (many - 1) * EPILOGUE) / (many + others)))
-
-
-def helped_clusters(work: int, cut: Plan) -> int:
-    """Count the clusters of a cut that is `helped`. work: tiles of clusters."""
-    return work + math.ceil(work * (cut.splits - 1) / cut.helped)
+def first_of(others: int, each: int, k_tiles: int) -> int:
+    """Count the K tiles of a tile's first share, as many as take as long as `each` of its `others`, with their ends."""
+    return min(k_tiles - others, math.ceil((each * k_tiles + others * (each - 1) * EPILOGUE) / (each + others)))
 
 
 def scratch_of(c: Any, cut: Plan, most_clusters: int, epilogue: Epilogue | None = None) -> tuple[int, int]:
