@@ -35,7 +35,7 @@ TURNED = [
 ]
 
 
-SKEWED = [  # of tiles of 8 vectors by 8, or 16 by 8
+SKEWED = [  # of tiles of so many vectors by 8, or by 16 of f8
     ((79, 71), (1, 0), "f4", 8, 0),
     ((3, 79, 70), (0, 2, 1), "u2", 8, 1),  # y begins within a word; a batch
     ((133, 71), (1, 0), "u2", 16, 0),
@@ -95,7 +95,7 @@ def skewed(shape, order, dtype, along, before, view=lambda x: x):
     x = view(np.random.default_rng(0).integers(0, 100, shape).astype(dtype))
     held = np.full(x.size + before + 5, 101, dtype)
     y = held[before : before + x.size].reshape([x.shape[m] for m in order])
-    with knowing(skewed={x.itemsize: [[along, 8]]}, used=0.0):
+    with knowing(skewed={x.itemsize: [[along, max(8, 2 * x.itemsize)]]}, used=0.0):
         work = plan(x, y, order)
     assert work.kernel is skew.skew
     work.simulate(x, y)
@@ -122,6 +122,11 @@ def test_rows_of_tiles_may_have_room_between_them_and_begin_within_a_word(dtype)
     shape, along = ((67, 75), 8) if dtype != "f8" else ((35, 41), 16)
     for view in (lambda x: x[1:-1, 1:-1], lambda x: x[::2, 3:]):
         skewed(shape, (1, 0), dtype, along, 1, view)
+
+
+def test_a_tile_that_warps_cannot_share_is_refused():
+    with pytest.raises(CuteError, match="Tile.*cannot share these vectors evenly: give more across, or along"):
+        skew.Tile(8, 16, 8)
 
 
 @pytest.mark.slow
