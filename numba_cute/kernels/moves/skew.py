@@ -152,8 +152,8 @@ def beside(i: Any, at: Any, tile: Tile) -> Any:
 @traced
 def loads_of(tidx: Any, zero: Any, at: Any, count: Any, s: Any, tile: Tile) -> tuple[Any, Any, Any, Any]:
     """Find what a thread loads, first of all: its row of x, where its first vector lies, its place in shared memory,
-    and how many vectors the row touches from it on. zero: the row that has the first place. at: as of `beside`. count: elements
-    of a row in the tile."""
+    and how many vectors the row touches from it on. zero: the row that has the first place. at: as of `beside`. count:
+    elements of a row in the tile."""
     r, v = cute.Int32(tidx) // ACROSS, cute.Int32(tidx) % ACROSS
     i = zero + r
     first = beside(i, at, tile)
