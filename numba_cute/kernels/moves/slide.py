@@ -53,11 +53,11 @@ def vector_at(index: Any, ends: Any, sizes: Any, rows: Any, of: Slide) -> tuple[
     """Find vector `index` of those that runs of y touch: (where it is in y, where its first element is in x, which one
     of the run that is, whether it is made of two of x's, whether any of its elements are of the run). ends: where x's
     memory begins and ends, and y begins. sizes: vectors, a divisor by those of a run, elements of a run. rows: of each
-    mode of which there are runs, a divisor, its extent, and strides in x and in y."""
+    mode of which there are runs, a divisor by its extent, and strides in x and in y."""
     vectors, each, length = sizes
     left, q = each.divmod(cute.Int32(index))
     in_x, in_y, inside = cute.Int64(0), cute.Int64(0), cute.Int32(index) < vectors
-    for n, (many, extent, x_stride, y_stride) in enumerate(rows):
+    for n, (many, x_stride, y_stride) in enumerate(rows):
         left, c = many.divmod(left) if n + 1 < len(rows) else (left, left)
         in_x, in_y = in_x + cute.Int64(c) * x_stride, in_y + cute.Int64(c) * y_stride
     y = ends[2] + in_y * of.width
@@ -128,9 +128,7 @@ def work(of: Moved, order: list[int] | None = None) -> entry.Work | None:
         static=(
             (cute.Int32(count), divisor(each), cute.Int32(of.shape[0])),
             cute.Int64(of.reach),
-            tuple(
-                (divisor(of.shape[m]), cute.Int32(of.shape[m]), cute.Int64(of.x[m]), cute.Int64(of.y[m])) for m in outer
-            ),
+            tuple((divisor(of.shape[m]), cute.Int64(of.x[m]), cute.Int64(of.y[m])) for m in outer),
             own,
         ),
     )
