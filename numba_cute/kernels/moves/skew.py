@@ -36,11 +36,14 @@ SECTOR = 32
 @static
 class Tile:
     """A tile of `skew`. width: bytes of an element. along: vectors of a row of y. across: vectors that a row of x
-    touches in the tile, at most, of which it fills one less."""
+    touches in the tile, at most, of which it fills one less. rounds: eight vectors of a row each, that are on their way
+    at once. cache: what is kept of x in L1: 0 as usual, 1 nothing, 2 what there is room for."""
 
     width: int
     along: int
     across: int
+    rounds: int = 1
+    cache: int = 0
 
     def __post_init__(self) -> None:
         columns, parts = self.across * self.side // self.sector, WARPS // self.alike
@@ -193,6 +196,18 @@ def vector_of_x(source: Any, step: Any, down: Any, across: int, tile: Tile) -> c
 
 
 @traced
+def fetch(there: cute.Tensor, held: cute.Tensor, tile: Tile) -> None:
+    """Load a vector."""
+    if tile.cache == 0:
+        cute.autovec_copy(there, held)
+        return
+    hint = {"cop": "cg"} if tile.cache == 1 else {"level1_eviction_priority": "evict_no_allocate"}
+    got = arch.load(there.iterator, tile.number_of_word, count=tile.words, **hint)
+    for w in range(tile.words):
+        held[w] = got[w]
+
+
+@traced
 def put(held: cute.Tensor, target: Any, tile: Tile) -> None:
     """Leave a vector in shared memory, by words. target: the address there."""
     words = cute.make_ptr(tile.number_of_word, target, cute.AddressSpace.smem, tile.of_word * tile.width)
@@ -260,21 +275,27 @@ def skew(x_memory, y_memory, sizes, steps, grid, tile):
     i, source, target, vectors = loads_of(tidx, zero, at, count, s, tile)
     down, apart = DOWN * WARPS, DOWN * WARPS // side * tile.group * width  # rows of x, and bytes, from load to load
     last = among(tidx // ACROSS, 0, (tile.loads - 1) * down, tile.rows + tile.sector)
-    for c in cute.range_constexpr(0, tile.across, ACROSS):
-        if vectors > c and own == zero and rows == tile.rows + tile.sector:
-            held = cute.make_rmem_tensor((tile.words, tile.loads), tile.number_of_word)
-            for n in cute.range_constexpr(tile.loads):
-                if n + 1 < tile.loads or last:
-                    cute.autovec_copy(vector_of_x(source, at[1], n * down, c, tile), held[None, n])
-            for n in cute.range_constexpr(tile.loads):
-                if n + 1 < tile.loads or last:
-                    put(held[None, n], target + (n * apart + c * VECTOR), tile)
-        elif vectors > c:
-            for n in cute.range(tile.loads, unroll=1):
-                if among(i, own, n * down, rows):
-                    one = cute.make_rmem_tensor(tile.words, tile.number_of_word)
-                    cute.autovec_copy(vector_of_x(source, at[1], n * down, c, tile), one)
-                    put(one, target + (n * apart + c * VECTOR), tile)
+    whole = own == zero and rows == tile.rows + tile.sector
+    for begun_with in cute.range_constexpr(0, tile.across, ACROSS * tile.rounds):
+        held = cute.make_rmem_tensor((tile.words, tile.loads, tile.rounds), tile.number_of_word)
+        for r in cute.range_constexpr(tile.rounds):
+            c = begun_with + r * ACROSS
+            if whole and vectors > c:
+                for n in cute.range_constexpr(tile.loads):
+                    if n + 1 < tile.loads or last:
+                        fetch(vector_of_x(source, at[1], n * down, c, tile), held[None, n, r], tile)
+        for r in cute.range_constexpr(tile.rounds):
+            c = begun_with + r * ACROSS
+            if whole and vectors > c:
+                for n in cute.range_constexpr(tile.loads):
+                    if n + 1 < tile.loads or last:
+                        put(held[None, n, r], target + (n * apart + c * VECTOR), tile)
+            elif vectors > c:
+                for n in cute.range(tile.loads, unroll=1):
+                    if among(i, own, n * down, rows):
+                        one = cute.make_rmem_tensor(tile.words, tile.number_of_word)
+                        cute.autovec_copy(vector_of_x(source, at[1], n * down, c, tile), one)
+                        put(one, target + (n * apart + c * VECTOR), tile)
     if beyond:  # x's first row and its last by elements
         for row in (cute.Int32(0), cute.Int32(sizes[0] - 1)):
             if among(row, zero, 0, tile.rows + tile.sector):
