@@ -96,10 +96,15 @@ def backward(case, of) -> Any:
     theirs = torch.ops.aten.convolution_backward
 
     def ours(x, w, y):
-        walk, dx = walk_of(case, w), torch.empty_like(x)
+        walk, into = walk_of(case, w), torch.empty_like(x if of == "images" else w)
         if of == "images":
-            return lambda: gradient_of_images("conv2d", y, w, dx, walk)
-        return lambda: gradient_of_filters("conv2d", x, y, w, walk)
+            return lambda: gradient_of_images("conv2d", y, w, into, walk)
+
+        def filters():
+            gradient_of_filters("conv2d", x, y, into, walk)
+            return into
+
+        return filters
 
     return {"cudnn": lambda x, w, y: lambda: theirs(y, x, w, None, *two, False, [0, 0], 1, mask)[which], "ours": ours}
 

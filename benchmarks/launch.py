@@ -209,7 +209,7 @@ def made_cases():
     cases["made at each launch: all of that by cute.runtime.remembered", 3] = gemm_remembered
 
     def atom_alone():
-        if not held or len(held) < 20:  # the first are made before there are moulds
+        if not held or len(held) < 20:  # the first are made before there are templates
             held.append(placed(x))
         atom(held[-1])
 

@@ -22,7 +22,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from numba_cute.kernels import tuning
-from numba_cute.kernels.gemm import Plan, launches, plan as gemm_plan
+from numba_cute.kernels.gemm import Plan, plan as gemm_plan, tuned as of_gemm
 from numba_cute.kernels.gemm.operands import Source
 
 from . import harness, tune_choices
@@ -159,7 +159,7 @@ def run(options: argparse.Namespace) -> Result:
     from numba_cute.testing import Autotuned
 
     torch.cuda.init()
-    tuned = Autotuned(launches.tuned.function, dataclasses.replace(launches.tuned.options, keep=options.keep))
+    tuned = Autotuned(of_gemm.tuned.function, dataclasses.replace(of_gemm.tuned.options, keep=options.keep))
 
     def search(extents: tuple[int, int, int]) -> Any:
         m, n, k = extents

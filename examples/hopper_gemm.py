@@ -25,7 +25,7 @@ from numba_cute.kernels.gemm.dense import (  # noqa: F401 (for those who import 
     TILE_M,
     gemm,
 )  # fmt: skip
-from numba_cute.kernels.gemm.launches import launch_of, launcher, simulate, sms_here, tuned  # noqa: F401
+from numba_cute.kernels.gemm.launches import launch_of, launcher, simulate, sms_here  # noqa: F401
 from numba_cute.kernels.gemm.plan import (  # noqa: F401
     USUAL,
     Plan,
@@ -38,6 +38,7 @@ from numba_cute.kernels.gemm.plan import (  # noqa: F401
     smem_layout,
     sums_of,
 )  # fmt: skip
+from numba_cute.kernels.gemm.tuned import tuned
 
 import gemm_host
 from gemm_host import DTYPES, check, cover, operand, problem  # noqa: F401

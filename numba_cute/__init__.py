@@ -56,6 +56,7 @@ with _staying:
         Constexpr as Constexpr,
         CuteError as CuteError,
         InternalError as InternalError,
+        PeerError as PeerError,
         const_expr as const_expr,
         range as range,
         range_constexpr as range_constexpr,

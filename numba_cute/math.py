@@ -57,9 +57,14 @@ def _times(x: Any, factor: float) -> Any:
 
 _OPERAND = "a: a number or a TensorSSA, element by element. Any thread."
 _ALWAYS_PRECISE = "fastmath: accepted; there is no approximate instruction for it."
-_EITHER_WAY = "fastmath, approx: either allows the approximate instruction, of elements of at most 32 bits."
+_EITHER_WAY = "fastmath, approx: either allows PTX {}, of elements of at most 32 bits."
 
 
+_PTX = {
+    "abs": "abs", "neg": "neg", "floor": "cvt.rmi", "ceil": "cvt.rpi", "trunc": "cvt.rzi", "roundeven": "cvt.rni",
+    "isnan": "setp.nan", "isinf": "abs and setp", "isfinite": "abs and setp",
+}  # fmt: skip
+"""The instructions of functions of Float32; the others are code of libdevice."""
 _SHOWN = {
     "0 0.0": "sin tan tanh expm1 log1p sinh asin atan asinh atanh erf",
     "0 1.0": "exp cos cosh erfc",
@@ -82,7 +87,9 @@ _SHOWN = {
 """An operand and what comes of it, by functions: the examples of their docstrings."""
 
 
-def _unary(name: str, doc: str, fast: Callable[[Any], Any] | None = None) -> Callable[..., Any]:
+def _unary(name: str, doc: str, fast: Callable[[Any], Any] | None = None, by: str = "") -> Callable[..., Any]:
+    """Make the function `name`. fast: how it is computed approximately, by the PTX instructions `by`."""
+
     def precise(a: MathOperand, fastmath: bool = False) -> Any:
         return elementwise(name, a)
 
@@ -92,7 +99,8 @@ def _unary(name: str, doc: str, fast: Callable[[Any], Any] | None = None) -> Cal
 
     fn = precise if fast is None else either
     fn.__name__ = fn.__qualname__ = name
-    fn.__doc__ = f"{doc}\n\n{_OPERAND} {_ALWAYS_PRECISE if fast is None else _EITHER_WAY}"
+    fn.__doc__ = f"{doc}\n\n{_OPERAND} {_ALWAYS_PRECISE if fast is None else _EITHER_WAY.format(by)}"
+    fn.__doc__ += f" PTX {_PTX[name]}, any target." if name in _PTX else " PTX: libdevice's, any target."
     operand, gives = next(pair.split() for pair, names in _SHOWN.items() if name in names.split())
     fn.__doc__ += f"\n\n>>> cute.simulate(lambda: print(cute.{name}(cute.Float32({operand}))))[1, 1]()\n{gives}"
     return traced(fn)
@@ -102,34 +110,28 @@ def _issue(row: isa.Instr) -> Callable[[Any], Any]:
     return lambda x: elementwise(row, x)
 
 
-exp = _unary(
-    "exp", "Compute e ** `a`; approximately by PTX ex2.approx.", lambda x: _issue(isa.ex2_approx)(_times(x, LOG2_E))
-)
-exp2 = _unary("exp2", "Compute 2 ** `a`; approximately by PTX ex2.approx.", _issue(isa.ex2_approx))
+exp = _unary("exp", "Compute e ** `a`.", lambda x: _issue(isa.ex2_approx)(_times(x, LOG2_E)), "ex2.approx")
+exp2 = _unary("exp2", "Compute 2 ** `a`.", _issue(isa.ex2_approx), "ex2.approx")
 log = _unary(
-    "log",
-    "Compute the natural logarithm of `a`; approximately by PTX lg2.approx.",
-    lambda x: _times(_issue(isa.lg2_approx)(x), LN_2),
+    "log", "Compute the natural logarithm of `a`.", lambda x: _times(_issue(isa.lg2_approx)(x), LN_2), "lg2.approx"
 )
-log2 = _unary(
-    "log2", "Compute the logarithm of `a` to base 2; approximately by PTX lg2.approx.", _issue(isa.lg2_approx)
-)
+log2 = _unary("log2", "Compute the logarithm of `a` to base 2.", _issue(isa.lg2_approx), "lg2.approx")
 log10 = _unary(
     "log10",
-    "Compute the logarithm of `a` to base 10; approximately by PTX lg2.approx.",
+    "Compute the logarithm of `a` to base 10.",
     lambda x: _times(_issue(isa.lg2_approx)(x), LOG10_2),
+    "lg2.approx",
 )
-rsqrt = _unary("rsqrt", "Compute 1 / sqrt(`a`); approximately by PTX rsqrt.approx.", _issue(isa.rsqrt_approx))
-sin = _unary("sin", "Compute the sine of `a`, in radians; approximately by PTX sin.approx.", _issue(isa.sin_approx))
-cos = _unary("cos", "Compute the cosine of `a`, in radians; approximately by PTX cos.approx.", _issue(isa.cos_approx))
+rsqrt = _unary("rsqrt", "Compute 1 / sqrt(`a`).", _issue(isa.rsqrt_approx), "rsqrt.approx")
+sin = _unary("sin", "Compute the sine of `a`, in radians.", _issue(isa.sin_approx), "sin.approx")
+cos = _unary("cos", "Compute the cosine of `a`, in radians.", _issue(isa.cos_approx), "cos.approx")
 tan = _unary(
     "tan",
-    "Compute the tangent of `a`, in radians; approximately by PTX sin.approx, cos.approx and rcp.approx.",
+    "Compute the tangent of `a`, in radians.",
     lambda x: elementwise("mul", _issue(isa.sin_approx)(x), _issue(isa.rcp_approx)(_issue(isa.cos_approx)(x))),
+    "sin.approx, cos.approx and rcp.approx",
 )
-tanh = _unary(
-    "tanh", "Compute the hyperbolic tangent of `a`; approximately by PTX tanh.approx, sm_75.", _issue(isa.tanh_approx)
-)
+tanh = _unary("tanh", "Compute the hyperbolic tangent of `a`.", _issue(isa.tanh_approx), "tanh.approx (sm_75)")
 
 expm1 = _unary("expm1", "Compute e ** `a` - 1, precisely near 0 too.")
 log1p = _unary("log1p", "Compute log(1 + `a`), precisely near 0 too.")
@@ -190,7 +192,7 @@ def _rounded(name: str, rounding: RoundingMode | None, *operands: Any) -> Any:
 @traced
 def add(a: MathOperand, b: MathOperand, rounding: RoundingMode | None = None) -> Any:
     """Compute `a` + `b`; of integers too, which are not rounded. rounding: a RoundingMode, of Float32 and Float64
-    alone; by default to nearest even. Any thread.
+    alone; by default to nearest even. Any thread. PTX add, any target.
 
     >>> cute.simulate(lambda: print(cute.add(cute.Float32(1), cute.Float32(2))))[1, 1]()
     3.0
@@ -200,7 +202,8 @@ def add(a: MathOperand, b: MathOperand, rounding: RoundingMode | None = None) ->
 
 @traced
 def sub(a: MathOperand, b: MathOperand, rounding: RoundingMode | None = None) -> Any:
-    """Compute `a` - `b`; of integers too, which are not rounded. rounding: as for `add`. Any thread.
+    """Compute `a` - `b`; of integers too, which are not rounded. rounding: as for `add`. Any thread. PTX sub, any
+    target.
 
     >>> cute.simulate(lambda: print(cute.sub(cute.Float32(1), cute.Float32(2))))[1, 1]()
     -1.0
@@ -210,7 +213,8 @@ def sub(a: MathOperand, b: MathOperand, rounding: RoundingMode | None = None) ->
 
 @traced
 def mul(a: MathOperand, b: MathOperand, rounding: RoundingMode | None = None) -> Any:
-    """Compute `a` * `b`; of integers too, which are not rounded. rounding: as for `add`. Any thread.
+    """Compute `a` * `b`; of integers too, which are not rounded. rounding: as for `add`. Any thread. PTX mul, any
+    target.
 
     >>> cute.simulate(lambda: print(cute.mul(cute.Float32(3), cute.Float32(2))))[1, 1]()
     6.0
@@ -221,7 +225,7 @@ def mul(a: MathOperand, b: MathOperand, rounding: RoundingMode | None = None) ->
 @traced
 def sqrt(a: MathOperand, fastmath: bool = False, approx: bool = False, rounding: RoundingMode | None = None) -> Any:
     """Compute the square root of `a`. fastmath, approx: either allows PTX sqrt.approx, of elements of at most 32 bits.
-    rounding: as for `add`; it excludes the approximation. Any thread.
+    rounding: as for `add`; it excludes the approximation. Any thread. PTX sqrt, any target.
 
     >>> cute.simulate(lambda: print(cute.sqrt(cute.Float32(4))))[1, 1]()
     2.0
@@ -234,7 +238,7 @@ def sqrt(a: MathOperand, fastmath: bool = False, approx: bool = False, rounding:
 @traced
 def rcp(a: MathOperand, fastmath: bool = False, approx: bool = False, rounding: RoundingMode | None = None) -> Any:
     """Compute 1 / `a`. fastmath, approx: either allows PTX rcp.approx, of elements of at most 32 bits. rounding: as for
-    `add`; it excludes the approximation. Any thread.
+    `add`; it excludes the approximation. Any thread. PTX rcp, any target.
 
     >>> cute.simulate(lambda: print(cute.rcp(cute.Float32(4))))[1, 1]()
     0.25
@@ -249,7 +253,7 @@ def div(
     a: MathOperand, b: MathOperand, fastmath: bool = False, approx: bool = False, rounding: RoundingMode | None = None
 ) -> Any:  # fmt: skip
     """Compute `a` / `b`. fastmath, approx: either allows PTX div.full, of elements of at most 32 bits. rounding: as for
-    `add`; it excludes the approximation. Any thread.
+    `add`; it excludes the approximation. Any thread. PTX div, any target.
 
     >>> cute.simulate(lambda: print(cute.div(cute.Float32(3), cute.Float32(2))))[1, 1]()
     1.5
@@ -263,7 +267,7 @@ def div(
 @traced
 def absf(a: MathOperand, fastmath: bool = False) -> Any:
     """Compute the magnitude of `a`, which holds floats; integers are an error. fastmath: accepted; it changes nothing.
-    Any thread.
+    Any thread. PTX abs, any target.
 
     >>> cute.simulate(lambda: print(cute.absf(cute.Float32(-2))))[1, 1]()
     2.0
@@ -273,7 +277,7 @@ def absf(a: MathOperand, fastmath: bool = False) -> Any:
 
 @traced
 def absi(a: MathOperand) -> Any:
-    """Compute the magnitude of `a`, which holds integers; floats are an error. Any thread.
+    """Compute the magnitude of `a`, which holds integers; floats are an error. Any thread. PTX abs, any target.
 
     >>> cute.simulate(lambda: print(cute.absi(cute.Int32(-2))))[1, 1]()
     2
@@ -291,7 +295,7 @@ def _checked(a: Any, floats: bool, what: str) -> Any:
 @traced
 def isnormal(a: MathOperand, fastmath: bool = False) -> Any:
     """Return whether `a` is neither zero, subnormal, infinite nor a NaN (Boolean). fastmath: accepted; it changes
-    nothing. Any thread.
+    nothing. Any thread. PTX abs and setp, any target.
 
     >>> cute.simulate(lambda: print(cute.isnormal(cute.Float32(1))))[1, 1]()
     True
@@ -304,7 +308,8 @@ def isnormal(a: MathOperand, fastmath: bool = False) -> Any:
 
 @traced
 def ipowi(base: MathOperand, exponent: int) -> Any:
-    """Raise `base`, an integer, to `exponent`, a static integer of at least 0. Any thread.
+    """Raise `base`, an integer, to `exponent`, a static integer of at least 0, by multiplications. Any thread. PTX mul,
+    any target.
 
     >>> cute.simulate(lambda: print(cute.ipowi(cute.Int32(2), 5)))[1, 1]()
     32
@@ -317,7 +322,7 @@ def ipowi(base: MathOperand, exponent: int) -> Any:
 @traced
 def fpowi(base: MathOperand, exponent: int, fastmath: bool = False) -> Any:
     """Raise `base`, a float, to `exponent`, a static integer, by multiplications. fastmath: accepted; it changes
-    nothing. Any thread.
+    nothing. Any thread. PTX mul (and div for a negative `exponent`), any target.
 
     >>> cute.simulate(lambda: print(cute.fpowi(cute.Float32(2), 5)))[1, 1]()
     32.0
@@ -338,7 +343,7 @@ def _whole_power(base: Any, n: int, one: Any) -> Any:
 
 @traced
 def sincos(a: MathOperand, fastmath: bool = False) -> tuple[Any, Any]:
-    """Compute (sin(`a`), cos(`a`)), `a` in radians. fastmath: as for `sin`. Any thread.
+    """Compute (sin(`a`), cos(`a`)), `a` in radians. fastmath: as for `sin`. Any thread. PTX: libdevice's, any target.
 
     >>> cute.simulate(lambda: print(cute.sincos(cute.Float32(0))))[1, 1]()
     (Float32(0.0), Float32(1.0))
@@ -349,7 +354,7 @@ def sincos(a: MathOperand, fastmath: bool = False) -> tuple[Any, Any]:
 @traced
 def pow(a: MathOperand, b: MathOperand, fastmath: bool = False) -> Any:
     """Compute `a` ** `b`. fastmath: allow 2 ** (b * log2(a)) by PTX ex2.approx and lg2.approx, for positive `a` of at
-    most 32 bits. Any thread.
+    most 32 bits. Any thread. PTX: else libdevice's, any target.
 
     >>> cute.simulate(lambda: print(cute.pow(cute.Float32(2), cute.Float32(3))))[1, 1]()
     8.0
@@ -361,7 +366,7 @@ def pow(a: MathOperand, b: MathOperand, fastmath: bool = False) -> Any:
 
 @traced
 def atan2(y: MathOperand, x: MathOperand) -> Any:
-    """Compute the angle of the point (`x`, `y`) in radians, from -pi to pi. Any thread.
+    """Compute the angle of the point (`x`, `y`) in radians, from -pi to pi. Any thread. PTX: libdevice's, any target.
 
     >>> cute.simulate(lambda: print(cute.atan2(cute.Float32(0), cute.Float32(1))))[1, 1]()
     0.0
@@ -372,7 +377,7 @@ def atan2(y: MathOperand, x: MathOperand) -> Any:
 @traced
 def fma(a: MathOperand, b: MathOperand, c: MathOperand, rounding: RoundingMode | None = None) -> Any:
     """Compute `a` * `b` + `c`, rounded once (16-bit floats: in Float32, then to 16 bits). rounding: as for `add`. Any
-    thread.
+    thread. PTX fma, any target.
 
     >>> cute.simulate(lambda: print(cute.fma(cute.Float32(3), cute.Float32(2), cute.Float32(1))))[1, 1]()
     7.0
@@ -382,7 +387,7 @@ def fma(a: MathOperand, b: MathOperand, c: MathOperand, rounding: RoundingMode |
 
 @traced
 def copysign(magnitude: MathOperand, sign: MathOperand) -> Any:
-    """Return `magnitude` the sign of `sign`. Any thread.
+    """Return `magnitude` with the sign of `sign`. Any thread. PTX copysign, any target.
 
     >>> cute.simulate(lambda: print(cute.copysign(cute.Float32(2), cute.Float32(-1))))[1, 1]()
     -2.0
@@ -393,7 +398,7 @@ def copysign(magnitude: MathOperand, sign: MathOperand) -> Any:
 @traced
 def rem(a: MathOperand, b: MathOperand) -> Any:
     """Compute the remainder of `a` / `b` rounded towards zero: it has the sign of `a`, as of C's fmod (`%` has that of
-    `b`). Any thread.
+    `b`). Any thread. PTX: libdevice's, of integers rem; any target.
 
     >>> cute.simulate(lambda: print(cute.rem(cute.Float32(-7), cute.Float32(3))))[1, 1]()
     -1.0
@@ -421,7 +426,7 @@ def _either(name: str, a: Any, b: Any, propagate_nan: bool) -> Any:
 @traced
 def max(a: MathOperand, b: MathOperand, propagate_nan: bool = False) -> Any:
     """Return the greater of `a` and `b`, of integers too. propagate_nan: give NaN if one is NaN, instead of the number.
-    Any thread; of numbers on the host too.
+    Any thread; of numbers on the host too. PTX max, any target.
 
     >>> cute.simulate(lambda: print(cute.max(cute.Float32(2), cute.Float32(3))))[1, 1]()
     3.0
@@ -432,7 +437,7 @@ def max(a: MathOperand, b: MathOperand, propagate_nan: bool = False) -> Any:
 @traced
 def min(a: MathOperand, b: MathOperand, propagate_nan: bool = False) -> Any:
     """Return the lesser of `a` and `b`, of integers too. propagate_nan: give NaN if one is NaN, instead of the number.
-    Any thread; of numbers on the host too.
+    Any thread; of numbers on the host too. PTX min, any target.
 
     >>> cute.simulate(lambda: print(cute.min(cute.Float32(2), cute.Float32(3))))[1, 1]()
     2.0
@@ -442,7 +447,7 @@ def min(a: MathOperand, b: MathOperand, propagate_nan: bool = False) -> Any:
 
 @traced
 def clamp(a: MathOperand, lo: MathOperand, hi: MathOperand) -> Any:
-    """Limit `a` to the range from `lo` to `hi`; of integers too. Any thread.
+    """Limit `a` to the range from `lo` to `hi`; of integers too. Any thread. PTX max and min, any target.
 
     >>> def kernel():
     ...     print(cute.clamp(cute.Float32(5), cute.Float32(0), cute.Float32(1)))

@@ -19,9 +19,13 @@ from .seam.hooks.casting import CASTING, OfArrays
 from .tensor.address import Address
 from .tensor.dlpack import ArrayInfo, inspect_array
 from .tensor.pointer import AddressSpace, Pointer, make_ptr
+from .tensor.symmetric import multicast, side_by_side
 from .tensor.tensor import Tensor, extent
 
-__all__ = ["from_dlpack", "make_fake_compact_tensor", "make_fake_tensor", "make_ptr", "pack", "remembered", "unpack"]
+__all__ = [
+    "from_dlpack", "from_multicast", "from_symmetric", "make_fake_compact_tensor", "make_fake_tensor", "make_ptr",
+    "pack", "remembered", "unpack",
+]  # fmt: skip
 
 
 def from_dlpack(tensor_dlpack: Any, assumed_align: int | None = None) -> Tensor:
@@ -52,15 +56,64 @@ def _over(array: Any, assumed_align: int | None) -> Tensor:
     return CASTING.described(_of, inspect_array(array), assumed_align)  # type: ignore[no-any-return]
 
 
-def _of(info: ArrayInfo, assumed_align: int | None) -> Tensor:
+def _of(info: ArrayInfo, assumed_align: int | None, what: str = "from_dlpack") -> Tensor:
     """A tensor over the memory of an array that was found."""
     if not info.shape:
-        raise CuteError("from_dlpack: the array has no dimension; reshape it to (1,)")
-    pointer = _pointer(info.dtype, Address(info.address), AddressSpace.gmem, assumed_align, "from_dlpack")
+        raise CuteError(f"{what}: the array has no dimension; reshape it to (1,)")
+    pointer = _pointer(info.dtype, Address(info.address), AddressSpace.gmem, assumed_align, what)
     shape = Layout(info.shape, info.strides)
     first, nbytes = extent(Tensor(pointer, shape))
     address = Address(info.address, info.owner, memory=(first, first + nbytes))
     return Tensor(dataclasses.replace(pointer, address=address, readonly=info.readonly), shape)
+
+
+def from_symmetric(x: Any, group: Any = None, assumed_align: int | None = None) -> Tensor:
+    """Make a tensor over the memory that each rank of a group has of `x`: its last mode is the rank. All ranks of the
+    group, in the same order of calls.
+
+    x: a tensor of torch's, allocated by torch.distributed._symmetric_memory.empty (CUDA backend), or a part of one; in
+    the simulator, what `cute.sim.symmetric` gave. group: of torch.distributed; None for the default one.
+    assumed_align: as for `from_dlpack`. Of a tensor of shape (m, n) it has shape (m, n, ranks), and `[None, None, r]`
+    is rank r's memory: loads, stores, copies, atomics, TMA atoms and partitions of it reach that over NVLink. The
+    memory of all ranks is mapped once more, side by side, as long as the storage of `x` or a tensor made of it lives.
+    In a kernel, access your own rank's memory by this tensor or by `x`, not by both. CuteError, on all ranks: `x` is no
+    symmetric memory, is not alike on all ranks, has no handles (NVSHMEM's), or lies on GPUs that cannot reach each
+    other; the group has one rank.
+
+    >>> class Symmetric:  # stands for what cute.sim.symmetric gives
+    ...     __cute_symmetric__ = True
+    ...     peers = np.arange(16, dtype=np.float32).reshape(2, 4, 2).transpose(1, 2, 0)
+    >>> peers = cute.runtime.from_symmetric(Symmetric())
+    >>> peers
+    Tensor(ptr<Float32, gmem, align 4>, (4,2,2):(2,1,8))
+    >>> cute.simulate(lambda peers: print(peers[0, 1, 0], peers[0, 1, 1]))[1, 1](peers)
+    1.0 9.0
+    """
+    _on_host("from_symmetric")
+    return _of(side_by_side(x, group), assumed_align, "from_symmetric")
+
+
+def from_multicast(x: Any, group: Any = None, assumed_align: int | None = None) -> Tensor:
+    """Make a tensor of the shape of `x` over the multicast mapping of all ranks' memory: `multimem` instructions
+    (`utils.distributed`) add up what lies on all ranks, or store to all. All ranks of the group. sm_90, NVSwitch.
+
+    x, group, assumed_align: as for `from_symmetric`. Anything but `multimem` instructions is refused of it in a kernel.
+    CuteError: as there, and where the machine has no multicast.
+
+    >>> class Symmetric:  # stands for what cute.sim.symmetric gives
+    ...     __cute_symmetric__ = True
+    ...     multicast = np.zeros((4, 2), np.float32)
+    >>> cute.runtime.from_multicast(Symmetric())
+    Tensor(ptr<Float32, gmem, align 4, multicast>, (4,2):(2,1))
+    """
+    _on_host("from_multicast")
+    made = _of(multicast(x, group), assumed_align, "from_multicast")
+    return Tensor(dataclasses.replace(made.iterator, multicast=True), made.layout)
+
+
+def _on_host(what: str) -> None:
+    if RUNNING.backends:
+        raise CuteError(f"{what} in a kernel: call it on the host and pass the tensor")
 
 
 def remembered(function: Callable[..., Any]) -> Any:

@@ -118,9 +118,14 @@ def distances(modules: Iterable[str], users: dict[str, set[str]]) -> dict[str, i
 
 
 def mirrored(module: str) -> str:
-    """Name the room of tests that mirrors a module's: numba_cute.sim.run has tests.sim."""
-    parts = module.split(".")
-    return ".".join(["tests", *parts[1:-1]]) if parts[0] == FACADE and len(parts) > 2 else ""
+    """Name the room of tests that mirrors a module's: numba_cute.sim.run has tests.sim, and so has a room within it
+    that has no tests of its own; modules that lie in no room have tests.core."""
+    package, *rooms = module.split(".")[:-1] or [""]
+    if package != FACADE:
+        return ""
+    while rooms and not (ROOT / "tests").joinpath(*rooms).is_dir():
+        rooms.pop()
+    return ".".join(["tests", *(rooms or ["core"])])
 
 
 def ranked(files: Iterable[str], users: dict[str, set[str]], tests: Iterable[str]) -> list[tuple[int, str]]:

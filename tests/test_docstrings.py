@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import numba_cute
+from numba_cute.atoms.op import CopyOp, MmaOp
 from tests import api
 
 
@@ -57,6 +58,34 @@ def test_docstrings_name_every_public_parameter():
 def test_public_docstrings_say_what_a_thing_does_or_is():
     """As in "Say whether …" and "The rows that …", not "Whether …" and "What …"."""
     assert not [name for name, _, doc, _ in documented() if re.match(r"(What|How|Whether)\b", doc)]
+
+
+TARGET = re.compile(r"\bsm_\d+|any target|least target|(?i:the targets? that)|PTX as")
+OF_DEVICES = ("numba_cute.arch.", "numba_cute.math")
+"""Rooms of functions of kernels. What is said of others is read in their code: that they issue an instruction."""
+
+
+def issues(function):
+    """Return whether a function of the library says in its own code that it issues an instruction."""
+    if function.__module__.startswith(OF_DEVICES):
+        return True
+    return named_in(inspect.unwrap(function).__code__, {"isa", "issue"})
+
+
+def named_in(code, names):
+    inner = (c for c in code.co_consts if inspect.iscode(c))
+    return not names.isdisjoint(code.co_names) or any(named_in(c, names) for c in inner)
+
+
+def test_what_issues_instructions_names_its_least_target():
+    """As the reference does: functions of kernels, operations, and what issues one."""
+    asked = []
+    for name, value, doc, about in documented():
+        operation = inspect.isclass(value) and issubclass(value, (CopyOp, MmaOp)) and value not in (CopyOp, MmaOp)
+        if operation or inspect.isfunction(inspect.unwrap(value)) and issues(value):
+            asked.append((name, doc + about))
+    assert len(asked) > 300
+    assert not [name for name, text in asked if not TARGET.search(" ".join(text.partition(">>>")[0].split()))]
 
 
 QUESTION = re.compile(r'^[ \t]*[rRfF]?"""\s*(?:What|How|Whether|Which|Where|Who|Why)\b', re.MULTILINE)

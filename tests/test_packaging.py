@@ -17,7 +17,7 @@ from tests.installs.build import ROOT, build, clean_environment, sources
 
 OF_THE_REPOSITORY = {".gitignore"}
 FAST = ("tests/layout/test_examples.py", "tests/test_readme.py", "tests/test_docs.py", "tests/test_packaging.py",
-        "tests/test_import.py", "tests/contributing", "tests/core/test_copy.py")  # fmt: skip
+        "tests/test_import.py", "tests/contributing", "tests/atoms/test_copy.py")  # fmt: skip
 """A fast part of the tests that reads the documentation and examples, compiles and simulates."""
 
 

@@ -43,6 +43,14 @@ def test_the_nearest_tests_come_first_and_others_not_at_all():
     assert found == [(1, "tests/sim/test_more.py"), (1, "tests/x/test_run.py"), (2, "tests/y/test_all.py")]
 
 
+def test_a_room_of_tests_mirrors_a_module():
+    assert quick.mirrored("numba_cute.sim.run") == "tests.sim"
+    assert quick.mirrored("numba_cute.seam.ground.error") == "tests.seam", "the room that its own stands in"
+    assert quick.mirrored("numba_cute.ir.lift.host") == "tests.ir.lift"
+    assert quick.mirrored("numba_cute.runtime") == "tests.core", "of no room"
+    assert quick.mirrored("website.hooks") == quick.mirrored("setup") == ""
+
+
 def test_files_run_as_long_as_there_is_time():
     found = [(0, "long"), (1, "too long"), (1, "short"), (2, "unknown")]
     assert [*quick.within(found, {"long": 50, "too long": 60, "short": 5}, 61)] == ["long", "short", "unknown"]

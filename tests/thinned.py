@@ -13,31 +13,31 @@ import pytest
 
 THINNED = {
     "algebra/test_differential.py": {"test_kernel": 2, "test_compiled_code_run_on_this_machine": 2},
-    "atoms/test_s2t_copies.py": {"test_rows_land_in_lanes": 2},
-    "atoms/test_sparse.py": {
+    "nvgpu/test_s2t_copies.py": {"test_rows_land_in_lanes": 2},
+    "nvgpu/test_sparse.py": {
         "test_one_wgmma_is_a_float64_product": 2, "test_floats_of_8_6_and_4_bits_are_multiplied": 2,
         "test_b_may_be_wider_than_its_swizzle": 2,
     },
-    "atoms/test_tma_interleave.py": {"test_slices_go_there_and_back": 2},
-    "atoms/test_tma_packed.py": {
+    "nvgpu/test_tma_interleave.py": {"test_slices_go_there_and_back": 2},
+    "nvgpu/test_tma_packed.py": {
         "test_four_bits_go_there_and_back_packed": 2, "test_scale_factors_are_loaded_in_blocks_of_512_bytes": 2,
     },
-    "atoms/test_tma_rows.py": {"test_rows_go_from_where_they_are_to_where_they_are_told": 2},
-    "atoms/test_tmem_copies.py": {
+    "nvgpu/test_tma_rows.py": {"test_rows_go_from_where_they_are_to_where_they_are_told": 2},
+    "nvgpu/test_tmem_copies.py": {
         "test_a_matrix_goes_to_and_from_tensor_memory": 3, "test_a_load_also_gives_the_extreme_of_each_thread": 2,
     },
-    "atoms/test_umma.py": {
+    "nvgpu/test_umma.py": {
         "test_each_type_multiplies_what_numpy_does": 2, "test_accumulators_of_each_data_path": 2,
         "test_a_lies_in_tensor_memory": 2, "test_elements_below_a_byte_lie_packed_in_chunks": 2,
         "test_either_operand_may_be_mn_major": 2,
     },
-    "atoms/test_umma_loads.py": {"test_operands_are_loaded_as_the_multiplies_take_them": 2},
-    "atoms/test_umma_scaled.py": {
+    "nvgpu/test_umma_loads.py": {"test_operands_are_loaded_as_the_multiplies_take_them": 2},
+    "nvgpu/test_umma_scaled.py": {
         "test_each_type_multiplies_what_numpy_does": 2, "test_a_lies_in_tensor_memory": 2,
     },
-    "atoms/test_umma_sparse.py": {"test_each_type_multiplies_what_numpy_does": 2},
-    "atoms/test_warp_mma.py": {"test_one_instruction_is_a_float64_product": 2},
-    "atoms/test_wgmma.py": {"test_one_instruction_is_a_float64_product": 2},
+    "nvgpu/test_umma_sparse.py": {"test_each_type_multiplies_what_numpy_does": 2},
+    "nvgpu/test_warp_mma.py": {"test_one_instruction_is_a_float64_product": 2},
+    "nvgpu/test_wgmma.py": {"test_one_instruction_is_a_float64_product": 2},
     "core/test_conversions.py": {"test_each_type_to_each": 2},
     "experimental/test_gemms.py": {"test_block_scaled": 2},
     "experimental/test_math.py": {"test_an_epilogue_stores_what_its_operation_makes_of_results": 2},

@@ -10,12 +10,14 @@ nothing may stick out. Search finds a word, and a tap changes light for dark. En
 from __future__ import annotations
 
 import argparse
+import contextlib
 import functools
 import http.server
 import re
 import shutil
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +57,22 @@ class Visit:
     def need(self, holds: bool, what: str) -> None:
         if not holds:
             self.say(what)
+
+
+def chromium() -> str | None:
+    """The browser of this machine; None for playwright's own."""
+    return shutil.which("chromium") or shutil.which("google-chrome")
+
+
+@contextlib.contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """Serve a folder meanwhile; gives the address."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=folder))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
 
 
 def pages() -> list[str]:
@@ -119,22 +137,19 @@ def screenshots(visit: Visit) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--chromium", default=shutil.which("chromium") or shutil.which("google-chrome"))
+    parser.add_argument("--chromium", default=chromium())
     parser.add_argument("--screenshots", action="store_true")
     given = parser.parse_args()
     from playwright.sync_api import sync_playwright
 
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=SITE))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    with sync_playwright() as play:
+    with sync_playwright() as play, served(SITE) as address:
         browser = play.chromium.launch(executable_path=given.chromium, args=["--no-sandbox"])
-        visit = Visit(browser, f"http://127.0.0.1:{server.server_port}")
+        visit = Visit(browser, address)
         parts = [every_page, navigation, search, *([screenshots] if given.screenshots else []), colours]
         for part in parts:
             part(visit)
             print(f"{re.sub('_', ' ', part.__name__)}: looked at", flush=True)
         browser.close()
-    server.shutdown()
     print(f"{len(pages())} pages, {len(visit.wrong)} wrong")
     return min(len(visit.wrong), 100)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-PTX = re.compile(r"\bPTX ([^.,()]*(?:\.[^.,()\s]+)*(?:, [a-z][^,]*?)*),\s+(sm_\w+)\.(?=\s|$)")
+PTX = re.compile(r"\bPTX ([^.,()]*(?:\.[^.,()\s]+)*(?:, [a-z][^,]*?)*),\s+(sm_\w+|any\starget)\.(?=\s|$)")
 SENTENCE = r"(?:^|(?<=[.:] )|(?<=\n))"
 
 
@@ -23,9 +23,14 @@ def as_markdown(doc: str, parameters: Sequence[str]) -> str:
     return "\n\n".join(out)
 
 
+def _instruction(found: re.Match[str]) -> str:
+    target = f"from {found[2]}" if found[2].startswith("sm_") else "any target"
+    return f"\n\n*PTX* `{found[1]}`, {target}."
+
+
 def prose(text: str, parameters: Sequence[str]) -> str:
     """A paragraph, with a list of the parameters that it tells of."""
-    text = re.sub(rf"\s*{PTX.pattern}", r"\n\n*PTX* `\1`, from \2.", text)
+    text = re.sub(rf"\s*{PTX.pattern}", _instruction, text)
     text = re.sub(r"(?<=[.] )Raises (?=\w*Error)", r"\n\n*Raises* ", text.replace("\nRaises ", " Raises "))
     if not parameters:
         return escaped(text)

@@ -16,12 +16,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mkdocs.structure.files import File  # noqa: E402
 
-from website import links, reference  # noqa: E402
+from website import links, reference, versions  # noqa: E402
 from website.flavour import as_python_markdown  # noqa: E402
 
 
 def on_config(config: Any) -> Any:
     config["nav"] = navigation()
+    if version := versions.being_built():
+        config["site_url"] = f"{versions.address()}{version}/"
+        config["extra"]["version"] = {"provider": "mike", "default": versions.LATEST}
     return config
 
 

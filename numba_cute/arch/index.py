@@ -159,7 +159,7 @@ def lane_idx() -> Int32:
 @traced
 def warp_idx() -> Int32:
     """Return the warp's index in its block: the thread's linear index // 32. It is the same in all lanes, but the
-    compiler knows that only after `make_warp_uniform`.
+    compiler knows that only after `make_warp_uniform`. PTX %tid and %ntid, any target.
 
     >>> cute.simulate(lambda: print(arch.warp_idx()))[1, 1]()
     0

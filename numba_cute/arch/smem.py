@@ -18,7 +18,7 @@ __all__ = ["alloc_smem", "get_dyn_smem", "get_dyn_smem_size", "map_dsmem_ptr"]
 @traced
 def alloc_smem(element_type: DType, size_in_elems: int, alignment: int | None = None) -> Pointer:
     """Reserve static shared memory for `size_in_elems` elements, the same for all threads of the block; its contents
-    are undefined.
+    are undefined. PTX: none, any target.
 
     Each line of a kernel that calls this makes one allocation (of a traced function, each call of it). element_type: an
     element type. size_in_elems: a static number, at least 1. alignment: bytes, a power of two up to 1024; the element's
@@ -48,7 +48,7 @@ def get_dyn_smem(element_type: DType, alignment: int | None = None) -> Pointer:
 
     element_type: the type to point to. alignment: what the Pointer is to promise, in bytes: a power of two up to 1024,
     the default. The launch must provide as much as the kernel uses (its `smem` argument), and nothing else may allocate
-    from it.
+    from it. PTX: none, any target.
 
     >>> cute.simulate(lambda: print(arch.get_dyn_smem(cute.Float32)))[1, 1, 0, 1024]()
     ptr<Float32, smem, align 1024>

@@ -42,7 +42,8 @@ def get_max_tmem_alloc_cols(compute_capability: str) -> int:
 
 @traced
 def get_min_tmem_alloc_cols(compute_capability: str) -> int:
-    """Return the fewest columns that one allocation takes, 32. compute_capability: as for `get_max_tmem_alloc_cols`.
+    """Return the fewest columns that one allocation takes, 32. compute_capability: as for `get_max_tmem_alloc_cols`,
+    "sm_100" or later.
 
     >>> arch.get_min_tmem_alloc_cols("sm_100")
     32
@@ -132,7 +133,7 @@ def retrieve_tmem_ptr(element_type: DType, alignment: int, ptr_to_buffer_holding
     """Read the Pointer to tensor memory that `alloc_tmem` wrote. Any thread, after a barrier.
 
     element_type: the type to point to. alignment: bytes that the address is a multiple of. ptr_to_buffer_holding_addr:
-    a Pointer to the Int32 in shared memory.
+    a Pointer to the Int32 in shared memory. PTX ld.shared, sm_100f.
 
     >>> def kernel():
     ...     place = arch.alloc_smem(cute.Int32, 1)

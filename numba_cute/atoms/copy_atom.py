@@ -15,7 +15,7 @@ from ..layout import ComposedLayout, Layout
 from ..layout.products import check_not_empty
 from ..layout.pure import pure
 from ..layout.recast import upcast
-from ..seam import CuteError, InIR, StaticEnum, is_static, static, traced
+from ..seam import CuteError, InIR, StaticEnum, frozen, is_static, traced
 from ..seam.guards.kinds import Coordinate
 from ..tensor.pointer import AddressSpace, Pointer
 from ..tensor.tensor import Tensor, slice_tensor
@@ -32,7 +32,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-@static
+@frozen
 class CopyAtom(InIR):
     """One copy instruction on elements of `value_type`: an operation `op` with its types, as make_copy_atom makes it.
 
@@ -111,7 +111,7 @@ def _unfold(lay: Any) -> Any:
     return Layout((*lay.shape[0], lay.shape[1]), (*lay.stride[0], lay.stride[1]))
 
 
-@static
+@frozen
 class TiledCopy(InIR):
     """A copy instruction, `atom`, tiled over threads and values, as make_tiled_copy and its like make it.
 
@@ -208,7 +208,7 @@ def _by_threads(tv: Layout, sizes: tuple[int, ...], extents: tuple[int, ...]) ->
 
 
 @with_properties_of(TiledCopy, "tiled_copy")
-@static
+@frozen
 class ThrCopy(InIR):
     """One thread's part of a tiled copy. tiled_copy: that copy; thr_idx: the thread, counted from 0.
 

@@ -22,7 +22,7 @@ __all__ = ["gemm", "mma_atom_call"]
 @traced
 def mma_atom_call(atom: MmaAtom | TiledMma, d: Tensor, a: Tensor, b: Tensor, c: Tensor) -> None:
     """Issue one instruction of `atom`: d = a @ b.T + c on the fragments of one atom, each of one mode (V). c: as in
-    `gemm`, whose threads and errors it has too.
+    `gemm`, whose threads and errors it has too. PTX and least target: the operation's.
 
     >>> def kernel():
     ...     atom = cute.make_mma_atom(nvgpu.MmaUniversalOp(cute.Float32))

@@ -13,7 +13,7 @@ from .. import layout
 from ..layout import ComposedLayout, Layout
 from ..layout.products import check_not_empty
 from ..layout.pure import pure
-from ..seam import CuteError, InIR, Int, is_static, static, traced
+from ..seam import CuteError, InIR, Int, frozen, is_static, traced
 from ..seam.guards.messages import how_static
 from ..tensor.pointer import AddressSpace, Pointer
 from ..tensor.tensor import Tensor, slice_tensor
@@ -37,7 +37,7 @@ _FIELDS = {
 """The attribute of `MmaAtom` that each field is."""
 
 
-@static
+@frozen
 class MmaAtom(InIR):
     """One matrix instruction: an operation `op`, with what can be set at each use, as make_mma_atom makes it.
 
@@ -114,7 +114,8 @@ class MmaAtom(InIR):
 
     def issue(self, d: Tensor, a: Tensor, b: Tensor, first: bool, at_a: Any = None, at_b: Any = None) -> None:
         """Issue it once: d = a @ b.T + d. The `first` of a product adds to d only if the atom's `accumulate`, the
-        others always. at_a, at_b: the coordinates of a and b in the whole fragments, at which its words lie."""
+        others always. at_a, at_b: the coordinates of a and b in the whole fragments, at which its words lie.
+        PTX and least target: the operation's."""
         accumulate = self.accumulate if first else True
         fields = [f for f in self.op.fields if f is not Field.ACCUMULATE]
         options = {_FIELDS[f]: self._word(f, at_b if f is Field.SFB else at_a) for f in fields}
@@ -176,7 +177,7 @@ def tiled_tv(tiled: Any, thr: Layout, other: int | None) -> Layout:
     return whole
 
 
-@static
+@frozen
 class TiledMma(InIR):
     """A matrix instruction, `atom`, tiled over warps or warpgroups, and over the values of each, as make_tiled_mma
     makes it.
@@ -374,7 +375,7 @@ def extents_of_last(tensor: Tensor, tiler: tuple[Any, ...]) -> tuple[int, ...] |
 
 
 @with_properties_of(TiledMma, "tiled_mma")
-@static
+@frozen
 class ThrMma(InIR):
     """One thread's part of a tiled MMA. tiled_mma: that one; thr_idx: the thread, counted from 0.
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The classes of operations: `CopyOp` and `MmaOp` say which methods an operation has.
 
-An operation is one instruction with its choices made, such as `warpgroup.MmaF16BF16Op(…)`: a `static` class whose
+An operation is one instruction with its choices made, such as `warpgroup.MmaF16BF16Op(…)`: a `frozen` class whose
 fields are the choices. Atoms, tiled objects, `cute.copy`, `cute.gemm` and `cute.inspect` know no particular one: all
 that they ask stands here, with what most operations answer. An operation of a new kind (another memory, one issuing
 thread, operands that are descriptors) overrides what differs."""
@@ -78,16 +78,16 @@ class CopyOp:
         raise CuteError(f"{type(self).__name__} is no operation of one instruction: ask one of those of cute.nvgpu")
 
     def issue(self, atom: CopyAtom, src: Tensor, dst: Tensor) -> None:
-        """Issue one instruction."""
+        """Issue one instruction. PTX and least target: the operation's."""
         raise CuteError(f"{type(self).__name__} is no operation of one instruction: ask one of those of cute.nvgpu")
 
     def issue_if(self, atom: CopyAtom, src: Tensor, dst: Tensor, pred: Any) -> None:
-        """Issue one instruction where `pred` is true."""
+        """Issue one instruction where `pred` is true. PTX and least target: the operation's."""
         seam.current().when(pred, lambda: self.issue(atom, src, dst))
 
     def issue_all(self, atom: CopyAtom, parts: Sequence[Part], bar: Any, mask: Any, policy: Any) -> None:
         """Issue the instructions of one `cute.copy`. Raises CuteError for what it was given and the operation does not
-        take."""
+        take. PTX and least target: the operation's."""
         self.refuse(tma_bar_ptr=bar, mcast_mask=mask)
         if policy is not None:
             atom = atom.with_op(self.with_cache_policy(policy))
@@ -213,7 +213,8 @@ class MmaOp:
         raise CuteError(f"{type(self).__name__} is no operation of one instruction: ask one of those of cute.nvgpu")
 
     def issue(self, d: Tensor, a: Tensor, b: Tensor, accumulate: Any, **words: Any) -> None:
-        """Issue one instruction on fragments: d = a @ b.T, + d if `accumulate`."""
+        """Issue one instruction on fragments: d = a @ b.T, + d if `accumulate`. PTX and least target: the
+        operation's."""
         raise CuteError(f"{type(self).__name__} is no operation of one instruction: ask one of those of cute.nvgpu")
 
     def issue_whole(self, d: Tensor, a: Tensor, b: Tensor, extents: tuple[int, int, int], accumulate: Any) -> None:

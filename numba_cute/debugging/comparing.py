@@ -43,6 +43,14 @@ def compare(
     Raises DifferenceError with the first element that differs (the argument, its coordinate, both values) and the line
     of the simulator's last store there; else what either run raises. Elements are counted by the argument's order and
     then by coordinate.
+
+    >>> @cute.kernel
+    ... def halved(a):
+    ...     a[arch.thread_idx()[0]] /= 2
+    >>> a = np.ones(32, np.float32)
+    >>> cute.compare(halved)[1, 32](a)
+    >>> a[31]
+    np.float32(0.5)
     """
     for name, value in (("rtol", rtol), ("atol", atol)):
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:

@@ -46,16 +46,33 @@ def debug(
     what), OutOfBoundsError, UninitializedReadError, SimError for a NaN, and the AssertionError of an `assert`. All
     threads end by themselves, so the CUDA context survives, unless a message says that it does not. NumPy arrays are
     copied to the GPU and back.
+
+    >>> @cuda.jit
+    ... def shifted(a, out):
+    ...     i = arch.thread_idx()[0]
+    ...     out[i] = a[i + 1]
+    >>> a, out = np.zeros(32, np.float32), np.zeros(32, np.float32)
+    >>> cute.debug(shifted)[1, 31](a, out)
+    >>> cute.debug(shifted)[1, 32](a, out)
+    Traceback (most recent call last):
+    numba_cute.sim.OutOfBoundsError: ...
     """
     for name, value in (("timeout", timeout), ("most", most)):
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 4000:
             raise CuteError(f"debug: {name} {value!r}: give seconds, more than 0 and less than 4000")
-    named = CHECKS if checks is True else (checks,) if isinstance(checks, str) else tuple(checks or ())
+    named = CHECKS if checks is True else () if checks is False or checks is None else _names("checks", checks)
     wrong = [c for c in named if c not in CHECKS]
     if wrong:
         raise CuteError(f"debug: checks {wrong[0]!r}: there are {', '.join(CHECKS)}")
-    given: tuple[str, ...] = (outputs,) if isinstance(outputs, str) else tuple(outputs)
-    return Debugged(kernel, float(timeout), float(most), named, cluster, given)
+    return Debugged(kernel, float(timeout), float(most), named, cluster, _names("outputs", outputs))
+
+
+def _names(option: str, given: Any) -> tuple[str, ...]:
+    """Return the names that an option gives: one, or several."""
+    names = (given,) if isinstance(given, str) else given
+    if not isinstance(names, (tuple, list, set, frozenset)) or not all(isinstance(n, str) for n in names):
+        raise CuteError(f"debug: {option} {given!r}: give a name, or several in a list")
+    return tuple(names)
 
 
 class Debugged:

@@ -44,7 +44,9 @@ def epilogue_tma_store(
     of the four warps. tma_store_warp_id: the warp that stores. epilogue_op: a traced function of the converted values,
     a TensorSSA; None leaves them. The shared memory between is allocated here; the block does not exit while a store
     reads it, so that no `tail` need follow. Raises CuteError for types and orders
-    that do not go together. PTX tcgen05.ld, cp.async.bulk.tensor, sm_100f."""
+    that do not go together. PTX tcgen05.ld, cp.async.bulk.tensor, sm_100f.
+
+    See the example of `mainloop_mma`."""
     what = "epilogue_tma_store"
     if not isinstance(gmem_tensor, Tensor) or not isinstance(accumulators, Tensor):
         raise CuteError(f"{what}: accumulators {accumulators!r} and gmem_tensor {gmem_tensor!r} must be tensors")

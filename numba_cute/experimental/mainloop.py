@@ -31,7 +31,49 @@ def mainloop_mma(
     of one stage, (V, M, N), in tensor memory; the first multiply overwrites them. first_k_tile: 0. k_tiles: how many
     tiles. mma_inst_tile_k: multiplies of a tile (static). a_pipe, b_pipe: the pipelines that fill a and b, or one for
     both: each stage is waited for, multiplied and released. It commits nothing else. Raises CuteError for others, and
-    as `dot` does. PTX tcgen05.mma, sm_100f."""
+    as `dot` does. PTX tcgen05.mma, sm_100f.
+
+    >>> from numba_cute import experimental as ext
+    >>> from numba_cute.nvgpu import tcgen05
+    >>> k, half, single, tiler = nvgpu.OperandMajorMode.K, cute.Float16, cute.Float32, (128, 32, 16)
+    >>> umma = ext.OperationTypeEnum.SM100_MMA_1SM_SS
+    >>> mma = utils.sm100.make_trivial_tiled_mma(half, k, k, single, tcgen05.CtaGroup.ONE, tiler[:2])
+    >>> a_of, b_of = (f(mma, tiler, half, 2) for f in (utils.sm100.make_smem_layout_a, utils.sm100.make_smem_layout_b))
+    >>> acc_of = ext.make_tmem_layout_acc(mma, tiler, 1)
+    >>> @ext.kernel
+    ... def kernel(a, b, c):
+    ...     sA = ext.allocate(half, cute.AddressSpace.smem, a_of, alignment=1024)
+    ...     sB = ext.allocate(half, cute.AddressSpace.smem, b_of, alignment=1024)
+    ...     acc = ext.allocate(single, cute.AddressSpace.tmem, acc_of)
+    ...     loads = ext.TMAToUMMAPipeline.create(num_stages=2, mma_operation_type=umma)
+    ...     results = ext.UMMAtoAsyncPipeline.create(num_stages=1, mma_operation_type=umma, consumer_arv_count=128)
+    ...     stores = ext.TMAStorePipeline(stages=2, arv_count=128, barrier_id=1, tma_warp_id=0)
+    ...     warp = arch.make_warp_uniform(arch.warp_idx())
+    ...     if warp == 5:
+    ...         a_map = ext.get_cta_v_map_ab(a, tiler, mma, "A")
+    ...         b_map = ext.get_cta_v_map_ab(b, tiler, mma, "B")
+    ...         for k in range(2):
+    ...             stage, at = loads.producer_acquire_and_get_stage()
+    ...             full, tile_a, tile_b = ext.get_mbarrier(stage), sA[None, None, None, at], sB[None, None, None, at]
+    ...             ext.tma_load(cute.local_tile(a, (128, 16), (0, k)), tile_a, full, cta_v_map=a_map)
+    ...             ext.tma_load(cute.local_tile(b, (32, 16), (0, k)), tile_b, full, cta_v_map=b_map)
+    ...             loads.producer_commit_and_advance()
+    ...         loads.producer_tail()
+    ...     elif warp == 4:
+    ...         results.producer_acquire()
+    ...         ext.mainloop_mma(mma, sA, sB, acc[None, None, None, 0], 0, 2, 1, loads, loads)
+    ...         results.producer_commit_and_advance()
+    ...         results.producer_tail()
+    ...     else:
+    ...         results.consumer_wait()
+    ...         ext.epilogue_tma_store(tiler, False, acc[(None, None), 0, 0, 0], c, (0, 0), stores, 0)
+    ...         results.consumer_release_and_advance()
+    >>> a, b, c = np.ones((128, 32), np.float16), np.ones((32, 32), np.float16), np.zeros((128, 32), np.float32)
+    >>> args = [cute.runtime.from_dlpack(x, assumed_align=16) for x in (a, b, c)]
+    >>> cute.simulate(kernel, arch="sm_100a")[1, 192](*args)
+    >>> c.min(), c.max()
+    (np.float32(32.0), np.float32(32.0))
+    """
     what = "mainloop_mma"
     if not isinstance(tiled_mma, TiledMma):
         raise CuteError(f"{what}: tiled_mma {tiled_mma!r} is not a TiledMma")

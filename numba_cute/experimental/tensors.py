@@ -11,7 +11,7 @@ from .. import layout
 from ..isa.facts.tensormap import TensorMapRecord
 from ..layout import Layout
 from ..nvgpu.hopper.tma_tiles import Tile
-from ..seam import CuteError, divisor, static
+from ..seam import CuteError, divisor, frozen
 from ..seam.ground.naming import described, shown
 from ..tensor.beginnings import in_global_memory
 from ..tensor.offsets import has_none
@@ -20,7 +20,7 @@ from ..tensor.tensor import Tensor, make_identity_tensor
 __all__ = ["GlobalTensor", "TensorArray"]
 
 
-@static
+@frozen
 class Maps:
     """The tensor maps of an argument. forms: what each says; records: the maps themselves, in a kernel their addresses.
     wanted: while it is not known which maps a kernel asks for, which argument this is, and which search. made: whether
@@ -35,7 +35,7 @@ class Maps:
     room_bytes: int = 0
 
 
-@static
+@frozen
 class GlobalTensor(Tensor):
     """A tensor that is an argument of a kernel of `cute.experimental.kernel`, or a part of it.
 

@@ -19,7 +19,7 @@ from ..nvgpu.hopper.mma_tile import thread_tile
 from ..nvgpu.hopper.partition import create_tma_multicast_mask
 from ..nvgpu.hopper.tma_ops import CopyBulkTensorTileS2GOp, CopyReduceBulkTensorTileS2GOp
 from ..nvgpu.hopper.tma_tiles import copy_tile, shared_tile, tile_bytes
-from ..seam import CuteError, current, static, traced
+from ..seam import CuteError, current, frozen, traced
 from ..tensor.pointer import Pointer
 from ..tensor.tensor import Tensor
 from .operations import MULTICASTS, PAIRS, TMA_LOADS, OperationTypeEnum, load_op, one_of
@@ -31,7 +31,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-@static
+@frozen
 class StageBarrier(Pointer):
     """The full barrier of a pipeline's stage, as `get_mbarrier` gives it: loads announce there how many bytes they
     bring, since the pipeline was not told.

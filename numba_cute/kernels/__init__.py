@@ -35,7 +35,7 @@ _FOUND_IN: dict[str, str] = {
     "latent_attention": "attention.latent_entry",
     "layernorm": "rows.norm",
     "linear_cross_entropy": "rows.linear_entropy",
-    "matmul": "gemm",
+    "matmul": "gemm.entry",
     "mixed_gemm": "gemm.mixed",
     "permute": "moves.permute",
     "rmsnorm": "rows.norm",

@@ -28,12 +28,12 @@ import sys
 import types
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numba_cute as cute
 from numba_cute.isa.form.targets import asked
 from numba_cute.seam import CuteError
+from numba_cute.seam.ground.records import dataclass
 from numba_cute.seam.marks.constexpr import LAUNCHER
 
 from .arrays import FLOATS, aligned, check, described, element_type, strides, type_name
@@ -356,12 +356,10 @@ class Operator:
         self.constant = [self.names.index(name) for name in constant]
         self.objects = [p.annotation == "object" for p in parameters]
         _operators[name], self._made = self, None
-        if "torch" in sys.modules:
-            _registered(name)
 
     @property
     def made(self) -> Any:
-        """The operator of torch's; where torch was not loaded before, it is registered when it is first asked for."""
+        """The operator of torch's: registered when it is first asked for, for that takes longer than many a call."""
         _registered(self.name)
         return self._made
 

@@ -7,14 +7,14 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from ..seam import CuteError, Int, Leaf, static, traced
+from ..seam import CuteError, Int, Leaf, frozen, traced
 from ..seam.ground.records import dataclass
 from .int_tuple import IntTuple, add, mul, refuse_layout, static_int, text
 
 __all__ = ["E", "ScaledBasis", "basis_get", "basis_value"]
 
 
-@static
+@frozen
 @dataclass(frozen=True)
 class ScaledBasis:
     """The stride `value` along mode `mode` (a path from the outermost mode) of a coordinate, written 4@0 or, innermost

@@ -18,8 +18,8 @@ from ..seam import (
     computes_on_host,
     current_or,
     divisor,
+    is_frozen_class,
     is_static,
-    is_static_class,
     known,
     quotient,
     quotient_up,
@@ -124,7 +124,7 @@ def refuse_layout(x: Any, name: str) -> None:
 
 def extent(x: Any) -> Any:
     """Return a leaf of a shape: an int or what is known only at run time; a basis stride as it is."""
-    if type(x) is int or isinstance(x, Leaf) or is_static_class(type(x)) and hasattr(x, "mode") and hasattr(x, "value"):
+    if type(x) is int or isinstance(x, Leaf) or is_frozen_class(type(x)) and hasattr(x, "mode") and hasattr(x, "value"):
         return x
     refuse_layout(x, "shape")
     return static_int(x, "extent")

@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from ..seam import ArrayView, CuteError, InIR, Int, Leaf, UnknownName, current_or, divisor, static, traced
+from ..seam import ArrayView, CuteError, InIR, Int, Leaf, UnknownName, current_or, divisor, frozen, traced
 from ..seam.ground.naming import shown
 from ..seam.ground.records import dataclass
 from ..seam.guards.kinds import Domain
@@ -49,7 +49,7 @@ def _sound(shape: IntTuple, stride: IntTuple) -> bool:
     return type(stride) is int or isinstance(stride, (Leaf, ScaledBasis))
 
 
-@static
+@frozen
 @dataclass(frozen=True)
 class Layout(InIR):
     """The function from coordinates of `shape` to the inner product with `stride`, a congruent tuple.
@@ -147,7 +147,7 @@ class Layout(InIR):
         return f"{text(self.shape)}:{text(self.stride)}"
 
 
-@static
+@frozen
 @dataclass(frozen=True)
 class ComposedLayout(InIR):
     """The function c -> inner(offset + outer(c)). inner: a Swizzle, a Layout, or another such function, on the host one

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from ..seam import Leaf, field_names, is_static, is_static_class, traced
+from ..seam import Leaf, field_names, is_frozen_class, is_static, traced
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -34,7 +34,7 @@ def _all_kept(x: Any) -> bool:
     """The same of an object: it is static, or its leaves are such that equal ones are one object."""
     if isinstance(x, Leaf):
         return x.kept
-    if not is_static_class(type(x)):
+    if not is_frozen_class(type(x)):
         return True
     held: dict[str, Any] = x.__dict__
     verdict = held[_KEPT] = is_static(x) or all([_keepable(held.get(name)) for name in field_names(type(x))])  # type: ignore[arg-type]

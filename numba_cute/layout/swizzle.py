@@ -7,14 +7,14 @@ import functools
 import re
 from typing import Any
 
-from ..seam import CuteError, InIR, static, traced
+from ..seam import CuteError, InIR, frozen, traced
 from ..seam.ground.records import dataclass
 from .int_tuple import static_int, whole
 
 __all__ = ["Swizzle", "make_swizzle"]
 
 
-@static
+@frozen
 @dataclass(frozen=True)
 class Swizzle(InIR):
     """S<bits,base,shift>: bit field Z of `bits` bits from bit `base` is xored with field Y, `shift` bits above it

@@ -12,7 +12,7 @@ from ..isa.rows import mbarrier as isa, sync as isa_sync, tcgen05 as isa_tcgen05
 from ..isa.rows.cluster import mapa
 from ..isa.rows.copy_async import cp_async_mbarrier_arrive_noinc
 from ..isa.rows.special import sreg
-from ..seam import CuteError, Int, current, static, traced
+from ..seam import CuteError, Int, current, frozen, traced
 from ..seam.ground.names import NamedABC
 from ..seam.guards.messages import how_static
 from ..tensor.pointer import AddressSpace, Pointer
@@ -63,7 +63,7 @@ class SyncObject(metaclass=NamedABC):
         """Return the greatest count that it can hold."""
 
 
-@static
+@frozen
 class MbarrierArray(SyncObject):
     """One mbarrier for each stage; making one initialises them (call from all threads, or at least thread 0).
 
@@ -284,7 +284,7 @@ def check_tx_count(what: str, tx_count: int | None) -> None:
         )
 
 
-@static
+@frozen
 class NamedBarrier(SyncObject):
     """One of the CTA's 16 hardware barriers, for `num_threads` of its threads; whole warps use it.
 
@@ -460,7 +460,7 @@ def _cta_threads() -> Any:
     return dtypes.Int32((threads + 31) & ~31)
 
 
-@static
+@frozen
 class TmaStoreFence(SyncObject):
     """The stores of one thread, in groups, of which at most `num_stages` may still be reading shared memory.
 

@@ -9,7 +9,7 @@ from .. import dtypes
 from ..isa.rows.clc import RESPONSE_BYTES
 from ..isa.rows.special import sreg
 from ..layout import Layout
-from ..seam import CuteError, Int, current, remainder, static, traced
+from ..seam import CuteError, Int, current, frozen, remainder, traced
 from ..seam.ground.records import dataclass
 from ..tensor.pointer import Pointer
 from .barrier import check_tx_count
@@ -22,7 +22,7 @@ from .pipelines import PipelineAsync, make_barriers, wait_unless
 __all__ = ["PipelineClcFetchAsync"]
 
 
-@static
+@frozen
 @dataclass(frozen=True)
 class PipelineClcFetchAsync(PipelineAsync):
     """A pipeline in which clusterlaunchcontrol.try_cancel produces its 16-byte responses in every CTA of the cluster,

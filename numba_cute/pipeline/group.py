@@ -7,7 +7,7 @@ from numbers import Integral
 from typing import Any
 
 from ..isa.rows.special import sreg, sreg_cluster
-from ..seam import CuteError, Leaf, StaticEnum, quotient, static
+from ..seam import CuteError, Leaf, StaticEnum, frozen, quotient
 
 __all__ = ["Agent", "CooperativeGroup", "MbarrierLayout", "PipelineOp", "PipelineUserType"]
 
@@ -81,7 +81,7 @@ class MbarrierLayout(StaticEnum):
     V0 = "layout::v0"
 
 
-@static
+@frozen
 class CooperativeGroup:
     """One side of a pipeline: `size` agents, all of whose threads arrive to complete a phase of the barrier that they
     signal, unless the pipeline names others who arrive for them.

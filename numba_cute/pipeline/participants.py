@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias, TypeVar
 
-from ..seam import CuteError, Int, static, struct, traced
+from ..seam import CuteError, Int, frozen, struct, traced
 from ..seam.guards.kinds import AnyPipeline
 from .state import PipelineState
 
@@ -15,7 +15,7 @@ __all__ = ["ConsumerHandle", "PipelineConsumer", "PipelineProducer", "ProducerHa
 H = TypeVar("H")
 
 
-@static
+@frozen
 class ProducerHandle:
     """A stage that a producer has acquired: `index`, `phase`, `count`, and the `barrier` that its copies signal.
     pipeline: the one that it belongs to.
@@ -47,7 +47,7 @@ class ProducerHandle:
         self.pipeline.producer_commit(self)
 
 
-@static
+@frozen
 class ConsumerHandle:
     """A stage that a consumer has waited for: `index`, `phase`, `count`. pipeline: the one that it belongs to.
 

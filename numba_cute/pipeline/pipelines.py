@@ -9,7 +9,7 @@ from .. import dtypes
 from ..arch.smem import alloc_smem
 from ..isa.rows.special import sreg
 from ..layout import Layout
-from ..seam import CuteError, Int, current, remainder, static, traced
+from ..seam import CuteError, Int, current, frozen, remainder, traced
 from ..seam.ground.records import dataclass
 from ..tensor.pointer import Pointer
 from .barrier import MbarrierArray, TmaStoreFence, check_tx_count
@@ -32,7 +32,7 @@ from .state import PipelineState, check_stages, make_pipeline_state
 __all__ = ["PipelineAsync", "PipelineCpAsync", "PipelineTmaAsync", "PipelineTmaStore"]
 
 
-@static
+@frozen
 class PipelineAsync:
     """A pipeline in which threads produce and threads consume. Make one with `create`.
 
@@ -173,7 +173,7 @@ class PipelineAsync:
         return self.make_producer(), self.make_consumer()
 
 
-@static
+@frozen
 @dataclass(frozen=True)
 class PipelineCpAsync(PipelineAsync):
     """A pipeline in which threads produce with cp.async and threads consume. Make one with `create`. PTX
@@ -234,7 +234,7 @@ class PipelineCpAsync(PipelineAsync):
         return PipelineCpAsync(full, empty, num_stages, None, consumer_mask)
 
 
-@static
+@frozen
 @dataclass(frozen=True)
 class PipelineTmaAsync(PipelineAsync):
     """A pipeline in which TMA produces and threads consume (Hopper's mainloop). Make one with `create`. PTX mbarrier,
@@ -367,7 +367,7 @@ class PipelineTmaAsync(PipelineAsync):
         current().when(self.is_signaling_thread, lambda: self.sync_object_empty.arrive(state.index, self.consumer_mask))
 
 
-@static
+@frozen
 class PipelineTmaStore:
     """A pipeline in which threads fill stages of shared memory and TMA stores them; one thread issues and tracks the
     stores.

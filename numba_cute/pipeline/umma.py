@@ -13,7 +13,7 @@ from typing import Any
 from ..isa.rows.special import sreg
 from ..isa.rows.tcgen05 import tcgen05_fence_after, tcgen05_fence_before
 from ..layout import Layout
-from ..seam import CuteError, Int, current, static, traced
+from ..seam import CuteError, Int, current, frozen, traced
 from ..seam.ground.records import dataclass
 from ..tensor.pointer import Pointer
 from .barrier import check_tx_count
@@ -28,7 +28,7 @@ from .state import PipelineState
 __all__ = ["PipelineAsyncUmma", "PipelineTmaMultiConsumersAsync", "PipelineTmaUmma", "PipelineUmmaAsync"]
 
 
-@static
+@frozen
 @dataclass(frozen=True)
 class PipelineTmaUmma(PipelineAsync):
     """A pipeline in which TMA produces and the matrix unit consumes (Blackwell's mainloop). Make one with `create`. PTX
@@ -120,7 +120,7 @@ class PipelineTmaUmma(PipelineAsync):
         self.sync_object_empty.arrive(state.index, self.consumer_mask, self.cta_group)
 
 
-@static
+@frozen
 @dataclass(frozen=True)
 class PipelineAsyncUmma(PipelineAsync):
     """A pipeline in which threads produce and the matrix unit consumes. Make one with `create`. PTX tcgen05.commit,
@@ -178,7 +178,7 @@ class PipelineAsyncUmma(PipelineAsync):
         self.sync_object_empty.arrive(state.index, self.consumer_mask, self.cta_group)
 
 
-@static
+@frozen
 @dataclass(frozen=True)
 class PipelineUmmaAsync(PipelineAsync):
     """A pipeline in which the matrix unit produces (accumulators in tensor memory) and threads consume. Make one with
@@ -261,7 +261,7 @@ class PipelineUmmaAsync(PipelineAsync):
         current().when(leads, lambda: PipelineAsync.producer_tail(self, state))
 
 
-@static
+@frozen
 @dataclass(frozen=True)
 class PipelineTmaMultiConsumersAsync(PipelineAsync):
     """A pipeline in which TMA produces, and the matrix unit and threads consume the same stages. Make one with

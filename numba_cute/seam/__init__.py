@@ -5,7 +5,7 @@ Library code is written once. It meets what runs it only here:
 
 * `traced` functions are plain Python over static structure. They run at compile time, once on symbolic leaves
   (typing) and once on leaves that emit code (lowering); in the simulator and on the host they simply run.
-* `static` classes are immutable values: their static part lies in the Numba type, their run-time leaves in
+* `frozen` classes are immutable values: their static part lies in the Numba type, their run-time leaves in
   registers. Methods and properties are traced.
 * `struct` classes are mutable and held by reference. Their methods hold run-time control flow and are jitted by
   Numba as they stand; the simulator runs the same source. `traced` methods may stand beside them.
@@ -41,6 +41,7 @@ from numba_cute.seam.ground.backend import (
 from numba_cute.seam.ground.error import (
     CuteError as CuteError,
     InternalError as InternalError,
+    PeerError as PeerError,
     Signal as Signal,
 )
 from numba_cute.seam.ground.leaf import (
@@ -71,10 +72,11 @@ from numba_cute.seam.marks.decorators import (
     const_expr as const_expr,
     field_names as field_names,
     for_result as for_result,
+    frozen as frozen,
     is_for_result as is_for_result,
+    is_frozen_class as is_frozen_class,
     is_made as is_made,
     is_static as is_static,
-    is_static_class as is_static_class,
     is_struct_class as is_struct_class,
     is_traced as is_traced,
     known_as as known_as,

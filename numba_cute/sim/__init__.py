@@ -16,6 +16,7 @@ from .ground.report import (
 )
 from .launch import Simulated, simulate
 from .program import simulation
+from .ranks import PerRank, symmetric
 from .trace import Trace
 
 
@@ -41,6 +42,7 @@ __all__ = [
     "DeadlockError",
     "DivergenceError",
     "OutOfBoundsError",
+    "PerRank",
     "ReadOnlyError",
     "RaceError",
     "SimError",
@@ -52,4 +54,5 @@ __all__ = [
     "name_range",
     "simulate",
     "simulation",
+    "symmetric",
 ]

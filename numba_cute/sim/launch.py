@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,7 @@ import numpy as np
 from .. import seam
 from ..isa.form.limits import (
     bounds_of,
-    check_any_cluster,
     check_cluster,
-    check_fallback,
     check_launch,
     check_made,
     enough_smem,
@@ -30,7 +29,7 @@ from ..seam.ground.collecting import paced, seldom
 from ..seam.ground.folding import FOLDED, folding
 from ..seam.hooks.engines import COMPILER
 from ..seam.hooks.recording import recording
-from ..seam.marks.constexpr import is_host, static_arguments
+from ..seam.marks.constexpr import Launcher, is_host, static_arguments
 from ..seam.marks.launches import launching
 from ..typed.meetings import Meetings
 from .arguments import Arguments
@@ -38,7 +37,7 @@ from .checks import chosen
 from .checks.dependents import SEQUENCE, Sequence
 from .exploring.recorder import Plan, Recorder
 from .given import dim3, integer, on_host
-from .ground.report import SimError, SimWarning
+from .ground.report import SimError, SimWarning, block
 from .ground.user_errors import launch_error, thread_error
 from .hardware import cooperative
 from .hardware.address_spaces import GlobalMemory
@@ -50,12 +49,14 @@ from .hardware.threads import Thread
 from .hardware.tma_table import TensorMaps
 from .hardware.together import NotTogether, ToBeWarnedOf
 from .hardware.watch import Check
+from .host_ranks import Hosts
 from .lanes.convoy import beginning
 from .lanes.lane_backend import LaneBackend
 from .lanes.lane_stand_in import LaneStandIn
 from .lanes.replayable import replayable, uses_library
+from .options import fallback_of, outputs_of, sms_of
 from .orders import PROOFS, ROUNDS, Exploration, Proving, Snapshot, restore
-from .outputs import check_written, parameters
+from .outputs import check_written
 from .prove.proof import Proof, proof
 from .prove.prover import Prover
 from .prove.recording import Recording
@@ -64,6 +65,7 @@ from .python.backend import SimBackend
 from .python.jitted import masks
 from .python.jitted.rebuild import Rebuilder, function_of, python_function, taken, written_function
 from .python.numba_stand_in import CudaStandIn
+from .ranks import NO_PROOF, Given, number_of, of_ranks
 from .sharing import TOGETHER_FAILED, is_fault, note_of, tell_alone, to_be_proved, why_alone
 from .trace import Trace
 
@@ -75,7 +77,7 @@ def simulate(
     kernel: Any, *, cluster: Any = None, seed: int | None = None, arch: str = "sm_90a", async_mode: str | None = None,
     progress: bool | None = None, checks: Any = True, trace: Trace | None = None, compile: bool | str = False,
     cooperative: bool = False, fallback_cluster: Any = None, prove: bool = False,
-    sms: int | None = None, outputs: Any = (), pdl: bool = False,
+    sms: int | None = None, outputs: Any = (), pdl: bool = False, ranks: int = 1,
 ) -> Simulated:  # fmt: skip
     """A kernel that runs in the simulator: `simulate(kernel)[grid, block, stream, smem](*args)`.
 
@@ -99,6 +101,7 @@ def simulate(
     UninitializedReadError says which it did not.
     pdl: a programmatic dependent launch, as for `cute.launch`: in a `simulate.sequence()` it may begin before the one
     before it has ended.
+    ranks: how many GPUs run it, each the whole grid, at the same time (see `sim.PerRank` and `sim.symmetric`).
     NumPy arrays are used in place. Errors are SimError and its kinds (DeadlockError, RaceError, …).
 
     >>> def kernel(x):
@@ -126,51 +129,19 @@ def simulate(
     for option, given in (("cooperative", cooperative), ("prove", prove), ("pdl", pdl)):
         if type(given) is not bool:
             raise CuteError(f"simulate: {option} {given!r}: give True or False")
-    fallback = _fallback(cluster, fallback_cluster)
+    fallback = fallback_of(cluster, fallback_cluster)
     if cluster is None and not is_host(kernel):
         cluster = getattr(written_function(kernel), "__cute_cluster__", None)
     shape = dim3("cluster", cluster or 1)
     check_cluster(named(arch), fallback or shape)
     watching = chosen(checks)
-    written = outputs_of(outputs, kernel, watching)
+    written, gpus = outputs_of(outputs, kernel, watching), number_of(ranks, "simulate")
     run = function_of(kernel)
     target = (arch if compile else None) if isinstance(compile, bool) else compile
     return Simulated(
         run, shape, seed, arch, async_mode, progress, watching, trace, cluster is not None, target, cooperative,
-        fallback, prove, _sms(sms), written, pdl,
+        fallback, prove, sms_of(sms), written, pdl, gpus,
     )  # fmt: skip
-
-
-def _sms(given: Any) -> int | None:
-    """Return the number of SMs that the GPU is to have; None: as many as the largest known GPU."""
-    if given is not None and (integer(given) or 0) < 1:
-        raise CuteError(f"simulate: sms {given!r}: give the number of SMs, from 1 on, or None")
-    return integer(given)
-
-
-def outputs_of(outputs: Any, kernel: Any, checks: tuple[type[Check], ...]) -> tuple[str, ...]:
-    """The names of the parameters that a kernel is to write."""
-    if not outputs:
-        return ()
-    if not any(c.name == "races" for c in checks):
-        raise CuteError("simulate: outputs needs the check `races`, which follows what is written")
-    if is_host(kernel):
-        raise CuteError("simulate: outputs are a kernel's: a host function may launch several")
-    code = written_function(kernel).__code__
-    return parameters(outputs, code.co_varnames[: code.co_argcount])
-
-
-def _fallback(cluster: Any, given: Any) -> tuple[int, int, int] | None:
-    """The shape of the clusters that may be made in the place of those of `cluster`."""
-    if given is None:
-        return None
-    fallback = dim3("fallback_cluster", given)
-    if cluster is None:
-        raise CuteError(f"simulate: fallback_cluster {fallback} without cluster=: give the shape that is preferred too")
-    preferred = dim3("cluster", cluster)
-    check_any_cluster(preferred)
-    check_fallback(preferred, fallback)
-    return fallback
 
 
 @dataclasses.dataclass(frozen=True)
@@ -181,7 +152,7 @@ class Simulated:
     clustered: whether the launch names a cluster, if only of one CTA. target: for which the kernel is compiled too,
     None for none. cooperative: all CTAs are to run at once. fallback: the shape of other clusters, None for none.
     proves: what is not proved is an error. sms: of the GPU; None: of the largest that is known.
-    outputs: parameters that are to be written. pdl: a programmatic dependent launch.
+    outputs: parameters that are to be written. pdl: a programmatic dependent launch. ranks: how many GPUs run it.
 
     >>> simulated = cute.simulate(lambda: print(arch.block_idx()[0]))
     >>> type(simulated).__name__
@@ -207,11 +178,17 @@ class Simulated:
     sms: int | None = None
     outputs: tuple[str, ...] = ()
     pdl: bool = False
+    ranks: int = 1
 
     @folding
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Run a host function (`cute.jit`, or an object whose `__call__` is one) on `args` and `named`, and simulate
-        what it launches. CuteError for a kernel."""
+        what it launches; of several ranks, on each, with the nth launches of all at once, and gives a list of what
+        each gives. CuteError for a kernel, and for ranks that launch different kernels."""
+        if is_host(self.kernel) and self.ranks > 1:
+            hosts = Hosts(self.kernel, of_ranks(args, named, self.ranks))
+            with self._launches(hosts.launched):
+                return hosts.run(self._launch_for)
         if is_host(self.kernel):
             with self._launches():
                 return self.kernel(*args, **named)
@@ -267,9 +244,9 @@ class Simulated:
         return getattr(self.kernel, "targetoptions", {})
 
     @contextmanager
-    def _launches(self) -> Iterator[None]:
-        """Simulate, as this one says, what is launched meanwhile."""
-        with launching(self._launch_for), answering_for(self.arch, self.sms), sequence():
+    def _launches(self, launcher: Launcher | None = None) -> Iterator[None]:
+        """Simulate, as this one says, what is launched meanwhile, or have another `launcher` do so."""
+        with launching(launcher or self._launch_for), answering_for(self.arch, self.sms), sequence():
             yield
 
     def _launch_for(self, kernel: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:
@@ -279,7 +256,7 @@ class Simulated:
             progress=self.progress, checks=[c.name for c in self.checks], trace=self.trace,
             compile=self.target or False, cooperative=options["cooperative"],
             fallback_cluster=options["fallback_cluster"], prove=self.proves, sms=self.sms,
-            pdl=options.get("pdl", False),
+            pdl=options.get("pdl", False), ranks=self.ranks,
         )  # fmt: skip
         own[options["grid"], options["block"], 0, options["smem"]](*args)
 
@@ -295,8 +272,10 @@ class Simulated:
 
     def _run(self, grid: tuple[int, int, int], block: tuple[int, int, int], smem: int, args: Any, named: Any) -> None:
         """The run of a launch, in its order and those of the further seeds."""
-        args = on_host(static_arguments(self.kernel, args, named))
-        self._compiled_too(grid, block, args)
+        given = self._given(args, named)
+        if self.ranks > 1 and to_be_proved(self):
+            raise CuteError(NO_PROOF)
+        self._compiled_too(grid, block, given)
         if any(g % c for g, c in zip(grid, self.cluster)):
             raise CuteError(f"grid {grid} is no multiple of the cluster {self.cluster}")
         further = () if self.seed is not None else FURTHER_SEEDS.get()
@@ -304,58 +283,69 @@ class Simulated:
         launches = SEQUENCE.get()
         if launches is not None:
             launches.begin(written_function(self.kernel).__name__, self.pdl)
-        run = self._replayably(grid, block, smem, args, self.seed, before if further else None)
+        run = self._replayably(grid, block, smem, given, self.seed, before if further else None)
         after = [(allocation, allocation.data.copy()) for allocation, _ in before]
         if launches is not None:
             launches.end(run)
         try:
             for seed in further:
                 restore(before)
-                self._replayably(grid, block, smem, args, seed)
+                self._replayably(grid, block, smem, given, seed)
         finally:
             restore(after)
 
-    def _compiled_too(self, grid: tuple[int, int, int], block: tuple[int, int, int], args: tuple[Any, ...]) -> None:
+    def _given(self, args: tuple[Any, ...], named: dict[str, Any]) -> Given:
+        """Return the arguments of each rank."""
+        each = of_ranks(args, named, self.ranks)
+        return [on_host(static_arguments(self.kernel, by_place, by_name)) for by_place, by_name in each]
+
+    def _compiled_too(self, grid: tuple[int, int, int], block: tuple[int, int, int], given: Given) -> None:
         """Compile the kernel, if that was asked for: what it takes must fit the launch."""
-        if self.target is not None:
+        for args in given:
+            if self.target is None:
+                break
             made = COMPILER.compile(self.kernel, args, self.target)
             check_made(made, grid, block, cooperative=self.cooperative)
 
-    def _judged(self, args: tuple[Any, ...]) -> Meetings:
+    def _judged(self, given: Given) -> Meetings:
         """Have the front end judge a kernel of `cuda.jit`, and tell where it converts values."""
-        return COMPILER.check(self.kernel, args, self.arch) if hasattr(self.kernel, "py_func") else {}
+        found: Meetings = {}
+        for args in given if hasattr(self.kernel, "py_func") else ():
+            for code, versions in COMPILER.check(self.kernel, args, self.arch).items():
+                found[code] = found[code] | versions if code in found else versions
+        return found
 
-    def _replayably(self, grid: Any, block: Any, smem: int, args: Any, seed: int | None, before: Any = None) -> Run:
+    def _replayably(self, grid: Any, block: Any, smem: int, given: Given, seed: int | None, before: Any = None) -> Run:
         """One run, whose error says what runs the same order again."""
         try:
-            return self.once(grid, block, smem, args, seed, before=before)
+            return self.once(grid, block, smem, given, seed, before=before)
         except SimError as e:
             if hasattr(self.kernel, "py_func"):
-                notes_first(e, COMPILER.likely_wrong(self.kernel, args, self.arch))
+                notes_first(e, COMPILER.likely_wrong(self.kernel, given[0], self.arch))
             raise _replayable(e, seed, self.mode) from e.__cause__
 
     def once(
-        self, grid: tuple[int, int, int], block: tuple[int, int, int], smem: int, args: tuple[Any, ...],
+        self, grid: tuple[int, int, int], block: tuple[int, int, int], smem: int, given: Given,
         seed: int | None, deviations: dict[int, int] | Plan | None = None, before: Snapshot | None = None,
     ) -> Run:  # fmt: skip
         """Run once, in one order.
 
-        grid, block, smem: the launch configuration. args: the kernel's arguments. seed: of the order, None: the usual
-        one. deviations: choices other than the seed's, by step, or the order of all events. before: is to hold the
-        memory as it is now.
+        grid, block, smem: the launch configuration. given: the kernel's arguments, of each rank. seed: of the order,
+        None: the usual one. deviations: choices other than the seed's, by step, or the order of all events. before: is
+        to hold the memory as it is now.
         """
-        meetings = self._judged(args)
-        fn, args = taken(self.kernel, args)
+        meetings = self._judged(given)
+        fn, given = python_function(self.kernel), [taken(self.kernel, args)[1] for args in given]
         alone = why_alone(self, block, seed, deviations)
-        read, alone = (None, alone) if alone else replayable(fn, args)
+        read, alone = (None, alone) if alone else replayable(fn, tuple(chain(*given)))
         if read is not None and not uses_library(fn):
             read, alone = None, "it calls nothing of numba_cute, whose operations alone are faster for many at once"
         if read is None:
             tell_alone(fn.__name__, alone)
-            return self._once(grid, block, smem, args, meetings, seed, deviations, before, False, alone=alone)
+            return self._once(grid, block, smem, given, meetings, seed, deviations, before, False, alone=alone)
         held: Snapshot = [] if before is None else before
         try:
-            run = self._once(grid, block, smem, args, meetings, seed, deviations, held, True)
+            run = self._once(grid, block, smem, given, meetings, seed, deviations, held, True)
             if not read.restore():
                 return run
             why: Exception = NotTogether("the kernel changes what the host holds")
@@ -366,10 +356,10 @@ class Simulated:
         held.clear()
         alone = str(why).partition("\n")[0] or type(why).__name__
         tell_alone(fn.__name__, alone)
-        run = self._once(grid, block, smem, args, meetings, seed, deviations, held, False, alone=alone)
+        run = self._once(grid, block, smem, given, meetings, seed, deviations, held, False, alone=alone)
         if isinstance(why, SimError):  # only in the order in which they ran together: one that a GPU may take
             restore(held)
-            self._once(grid, block, smem, args, meetings, seed, deviations, None, True, reports=True)
+            self._once(grid, block, smem, given, meetings, seed, deviations, None, True, reports=True)
         for text in why.texts if isinstance(why, ToBeWarnedOf) and not run.suspicions else ():
             warnings.warn(text, SimWarning, stacklevel=4)
         if is_fault(why):
@@ -377,23 +367,19 @@ class Simulated:
         return run
 
     def _once(
-        self, grid: tuple[int, int, int], block: tuple[int, int, int], smem: int, args: tuple[Any, ...],
+        self, grid: tuple[int, int, int], block: tuple[int, int, int], smem: int, given: Given,
         meetings: Meetings, seed: int | None, deviations: Any, before: Snapshot | None, shared: bool,
         reports: bool = False, alone: str = "",
     ) -> Run:  # fmt: skip
         """One run. shared: lanes run together. reports: what they do wrong is told, and not found again one by one.
         alone: why they run one by one."""
         fn = python_function(self.kernel)
-        memory = GlobalMemory(before)
+        memory = GlobalMemory(before, self.ranks)
         maps = TensorMaps(memory)
         mode = self.mode or ("lazy" if seed is None else "random")
         plan = deviations if isinstance(deviations, Plan) else None
-        proofs, proving = PROOFS.get(), plan is None and to_be_proved(self)
-        known = self.checks if SEQUENCE.get() is not None else tuple(c for c in self.checks if not c.sequences)
-        checks = (*((Recorder,) if plan else ()), *known, *((Prover,) if proving or plan else ()))
-        if proofs is not None and plan is None:
-            checks = (*known, Repeating if ROUNDS.get() else Prover, Recording)
-        run = Run(fn.__name__, self.arch, grid, block, self.cluster, smem, seed, mode, memory, maps, checks)
+        checks, ranks = self._watching(plan), self.ranks
+        run = Run(fn.__name__, self.arch, grid, block, self.cluster, smem, seed, mode, memory, maps, checks, ranks)
         run.plan, run.trace, run.alone = plan, self.trace, alone
         run.choices = None if plan or deviations is None else Choices(deviations)
         run.trace = run.trace or (None if recording() is None else Trace())  # of which a timeline takes the time
@@ -404,38 +390,45 @@ class Simulated:
         run.bounds, run.cooperative = bounds_of(self._options), self.cooperative
         run.fallback = None if self.fallback == self.cluster else self.fallback
         run.checked, run.takes = bool(meetings), getattr(fn, "__cute_arguments__", None)
-        arguments = Arguments(memory, maps, run)
+        arguments = [Arguments(memory, maps, run, gpu.rank) for gpu in run.gpus]
         names = fn.__code__.co_varnames[: fn.__code__.co_argcount]
-        values = [arguments.number(a, names[i] if i < len(names) else f"argument {i}") for i, a in enumerate(args)]
+        values = [of.numbers(args, names) for of, args in zip(arguments, given)]
         cuda = LaneStandIn if shared else CudaStandIn
-        rebuilder = Rebuilder(run, cuda, partial(arguments.take, name="a global", captured=True), meetings, fn)
+        rebuilder = Rebuilder(run, cuda, partial(arguments[0].take, name="a global", captured=True), meetings, fn)
         body = rebuilder.function(fn) if self.kernel is fn else rebuilder.jitted(fn)
         if before is not None:
             before += memory.copies()
 
         def start(thread: Thread) -> Callable[[], Any]:
-            return partial(_thread, body, run, thread, partial(map, rebuilder.own, values))
+            return partial(_thread, body, run, thread, partial(map, rebuilder.own, values[thread.cta.cluster.rank]))
 
         backend = (LaneBackend if shared else _backend(self.checks))(run)
         backend.struct_class = rebuilder.struct_class
         masks.forget()  # of a launch that ended by an error
-        with seam.running(backend), watched(run), causes_first(run):
-
-            def following() -> Cluster | None:  # a cluster may have taken over others that had not started
-                return Cluster(run, *run.next_cluster()) if run.to_start else None
-
-            with Bar(f"simulating {fn.__name__}", run.to_start, "cluster", self.progress, note_of(run)) as bar:
-                cooperative.execute((following for _ in bar.over(range(run.to_start))), start)
+        bar = Bar(f"simulating {fn.__name__}", run.to_start, "cluster", self.progress, note_of(run))
+        with seam.running(backend), watched(run), causes_first(run), bar:
+            cooperative.execute(run, lambda gpu: Cluster(gpu, *gpu.next_cluster()), start, bar.step)
+            bar.step(bar.total - bar.done)  # of those that others took over
         if shared and run.suspicions:
             raise ToBeWarnedOf(list(dict.fromkeys(run.suspicions)))
-        arguments.give_back()
         enough_smem(run.smem, run.smem_need)
-        check_written(memory, {n: a for n, a in zip(names, args) if n in self.outputs}, fn.__name__)
-        if proving:
-            self._proved(proof(run), proofs)
+        for of, args in zip(arguments, given):
+            of.give_back()
+            named = {n: a for n, a in zip(names, args) if n in self.outputs}
+            check_written(memory, named, fn.__name__ + run.gpus[of.rank].of_rank)
+        if plan is None and to_be_proved(self):
+            self._proved(proof(run), PROOFS.get())
         for text in dict.fromkeys(run.suspicions):
             warnings.warn(text, SimWarning, stacklevel=3)
         return run
+
+    def _watching(self, plan: Plan | None) -> tuple[type[Check], ...]:
+        """Return the checks that watch a run. plan: the order that it is to have."""
+        proving = plan is None and to_be_proved(self)
+        known = self.checks if SEQUENCE.get() is not None else tuple(c for c in self.checks if not c.sequences)
+        if PROOFS.get() is not None and plan is None:
+            return (*known, Repeating if ROUNDS.get() else Prover, Recording)
+        return (*((Recorder,) if plan else ()), *known, *((Prover,) if proving or plan else ()))
 
     def _proved(self, found: Proof, proofs: list[Proof] | None) -> None:
         """Keep a proof, or raise an error for what is not proved."""
@@ -490,7 +483,7 @@ def _thread(body: Any, run: Run, thread: Thread, values: Callable[[], Any]) -> l
         return [thread] if together is None else together.members
     except Exception as e:
         told = thread_error(e, run.kernel)
-        at = f"in the simulator: block {thread.cta.index}, thread {thread.tid}"
+        at = f"in the simulator: {block(thread.cta)}, thread {thread.tid}"
         if run.seed is not None:
             at += f"; to see this again: cute.simulate(kernel, seed={run.seed}, async_mode={run.mode!r})"
         if not isinstance(told, SimError) and hasattr(told, "add_note"):

@@ -13,15 +13,14 @@ import numpy as np
 
 from ..isa.form.targets import answering_for
 from ..seam.ground.folding import folding
-from ..seam.marks.constexpr import static_arguments
 from .exploring.deviations import explore
 from .exploring.recorder import Plan
 from .exploring.search import Search
-from .given import on_host
 from .ground.report import count
 from .prove.proof import UNCHECKED, Proof, proof
 from .prove.prover import ATOMICS
 
+RANKS = "the order of what ranks do to each other, but where warps, blocks and ranks deviate from the usual one"
 Snapshot = list[tuple[Any, Any]]
 """Allocations of global memory, and what they held."""
 
@@ -72,14 +71,14 @@ class Exploration:
 
     @folding
     def _explore(self, grid: Any, block: Any, smem: int, *args: Any, **named: Any) -> Explored:
-        args = on_host(static_arguments(self.simulated.kernel, args, named))
-        self.simulated._compiled_too(grid, block, args)
+        given = self.simulated._given(args, named)
+        self.simulated._compiled_too(grid, block, given)
         before: Snapshot = []
 
         def run(order: Any) -> Any:
             known = bool(before)
             restore(before)
-            return self.simulated.once(grid, block, smem, args, None, order, None if known else before)
+            return self.simulated.once(grid, block, smem, given, None, order, None if known else before)
 
         try:
             with answering_for(self.simulated.arch, self.simulated.sms):
@@ -93,6 +92,9 @@ class Exploration:
             run(Plan(choices=self.choices) if named else self.choices)
             return Explored(1, 1, False, ())
 
+        def deviating(choices: dict[int, int]) -> Any:
+            return run(choices).choices.options
+
         def followed(plan: Plan) -> Any:
             done = run(plan)
             for what in proof(done).assumptions:
@@ -100,12 +102,14 @@ class Exploration:
                     search.assume(what)
             return done
 
+        if self.simulated.ranks > 1:  # of which no order of single steps is known to stand for others
+            return Explored(explore(deviating, self.most, self.deviations), 1, False, (RANKS,))
         search = Search(followed)
         found = search.all(self.most)
         unknown = tuple(search.assumed)
         if found.all and all(text.startswith(UNCHECKED) for text in unknown):
             return Explored(found.runs, found.differ, True, unknown)
-        further = explore(lambda choices: run(choices).choices.options, self.most - found.runs, self.deviations)
+        further = explore(deviating, self.most - found.runs, self.deviations)
         return Explored(found.runs + further, found.differ, False, unknown)
 
 

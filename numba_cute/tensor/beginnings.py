@@ -33,12 +33,12 @@ def in_global_memory(t: Any) -> bool:
 
 def is_origin(x: Any) -> bool:
     """Return whether a tensor may begin at `x`: a coordinate, or an object that moves by `+`."""
-    return isinstance(x, (int, Leaf, tuple)) or hasattr(x, "__add__") and seam.is_static_class(type(x))
+    return isinstance(x, (int, Leaf, tuple)) or hasattr(x, "__add__") and seam.is_frozen_class(type(x))
 
 
 def origin(x: Any) -> Any:
     """Return what a tensor begins at; CuteError of anything else."""
-    if isinstance(x, (Pointer, tuple)) or hasattr(x, "__add__") and seam.is_static_class(type(x)):
+    if isinstance(x, (Pointer, tuple)) or hasattr(x, "__add__") and seam.is_frozen_class(type(x)):
         return x
     raise CuteError(f"make_tensor: iterator {shown(x)} is neither a Pointer nor a coordinate tuple")
 

@@ -7,14 +7,14 @@ from typing import Any
 
 from .. import isa, seam
 from ..dtypes import Int32, Scalar, Uint32, Uint64
-from ..seam import CuteError, Int, Leaf, static, traced
+from ..seam import CuteError, Int, Leaf, frozen, traced
 from ..seam.ground.naming import shown
 from ..seam.guards.kinds import is_integer
 
 __all__ = ["FastDivmodDivisor", "FastDivmodDivisorV2", "fast_divmod_create_divisor", "fast_divmod_create_divisor_v2"]
 
 
-@static
+@frozen
 class FastDivmodDivisor:
     """A divisor that is prepared for fast division: `x // d`, `x % d` and `d.divmod(x)` for 0 <= x < 2**31.
 

@@ -13,7 +13,7 @@ from .. import dtypes, seam
 from ..dtypes import DType
 from ..layout.int_tuple import static_int
 from ..layout.swizzle import IDENTITY, Swizzle
-from ..seam import CuteError, InIR, Int, Leaf, static, traced
+from ..seam import CuteError, InIR, Int, Leaf, frozen, traced
 from ..seam.ground.naming import described, shown
 from .address import Address
 
@@ -44,7 +44,7 @@ class PointerType(str):
     swizzle_type: Swizzle
 
 
-@static
+@frozen
 class Pointer(InIR):
     """A pointer to elements of one type.
 
@@ -53,7 +53,8 @@ class Pointer(InIR):
     rmem and where they are narrower than a byte (in tmem: than a word); what makes whole ones is in the address.
     alignment: bytes, a power of two that divides the address. swizzle: applied to the byte address when the pointer is
     followed, never to `address`; S<0,4,3> where it is said that bytes are meant as they lie. readonly: nothing may be
-    written there, as to an array that is not writeable.
+    written there, as to an array that is not writeable. multicast: the address stands for the memory of several GPUs,
+    which multimem instructions alone access.
 
     >>> cute.make_ptr(cute.Float16, 4096, cute.AddressSpace.smem, assumed_align=16) + 8
     ptr<Float16, smem, align 16>
@@ -66,6 +67,7 @@ class Pointer(InIR):
     alignment: int = 1
     swizzle: Any = None
     readonly: bool = False
+    multicast: bool = False
     __cute_judges__: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -195,8 +197,8 @@ class Pointer(InIR):
 
     def __repr__(self) -> str:
         swizzle = f", {self.swizzle}" if self.swizzle is not None else ""
-        readonly = ", read-only" if self.readonly else ""
-        return f"ptr<{self.dtype}, {self.space.name}, align {self.alignment}{swizzle}{readonly}>"
+        more = (", read-only" if self.readonly else "") + (", multicast" if self.multicast else "")
+        return f"ptr<{self.dtype}, {self.space.name}, align {self.alignment}{swizzle}{more}>"
 
 
 _BESIDES_ADDRESS = tuple(f.name for f in dataclasses.fields(Pointer) if f.name != "address")
@@ -208,6 +210,16 @@ def check_writable(ptr: Any, what: str) -> None:
         raise CuteError(
             f"{what}: {ptr!r} points to read-only memory (an array that is not writeable); write to another, or pass a "
             "copy, as np.array(x) makes one"
+        )
+
+
+def check_of_one_rank(ptr: Pointer) -> None:
+    """Refuse `ptr` if its address stands for the memory of several GPUs."""
+    if ptr.multicast:
+        raise CuteError(
+            f"{ptr!r} stands for the memory of all ranks, which multimem instructions access "
+            "(utils.distributed.multimem_ld_reduce, multimem_st, multimem_red_add1): of one rank alone, "
+            "runtime.from_symmetric gives a tensor"
         )
 
 
@@ -245,7 +257,7 @@ def _moved(ptr: Pointer, address: Any, offset: Any, alignment: int) -> Pointer:
     new = object.__new__(Pointer)
     new.__dict__.update(
         dtype=ptr.dtype, space=ptr.space, address=address, offset=offset, alignment=alignment, swizzle=ptr.swizzle,
-        readonly=ptr.readonly,
+        readonly=ptr.readonly, multicast=ptr.multicast,
     )  # fmt: skip
     return new
 
@@ -307,6 +319,7 @@ def _advance_within_bytes(ptr: Pointer, offset: Any) -> Pointer:
 def physical(ptr: Pointer, nbytes: int = 0) -> Any:
     """Return the byte address that an access through `ptr` touches: swizzled. nbytes: of the access (0: of one
     element). Raises CuteError for one that the swizzle takes apart."""
+    check_of_one_rank(ptr)
     address = seam.known(ptr.address)
     if ptr.dtype.width < 8 and not (isinstance(ptr.offset, int) and ptr.offset == 0):
         address = address + _wide(ptr, ptr.offset * ptr.dtype.width >> 3)

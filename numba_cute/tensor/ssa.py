@@ -9,7 +9,7 @@ from typing import Any
 from .. import dtypes, layout, seam
 from ..dtypes import Boolean, DType, Float32, Int32
 from ..layout import IntTuple
-from ..seam import CuteError, Number, StaticEnum, static, traced
+from ..seam import CuteError, Number, StaticEnum, frozen, traced
 from ..seam.ground.naming import described
 from ..seam.guards.kinds import Vector
 from ..seam.guards.messages import how_static
@@ -59,7 +59,7 @@ def _comparing(op: str) -> Callable[[Any, Any], Any]:
     return lambda self, other: elementwise(op, self, other)
 
 
-@static
+@frozen
 class TensorSSA:
     """An immutable vector in registers: `vector` holds the elements of a tensor of `shape` in colexicographic
     order, each of type `dtype`.
@@ -82,7 +82,7 @@ class TensorSSA:
     dtype: DType
 
     def __post_init__(self) -> None:
-        if seam.is_static_class(type(self.vector)):
+        if seam.is_frozen_class(type(self.vector)):
             object.__setattr__(self, "vector", _elements_of(self.vector, self.shape, self.dtype))
 
     @property

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from .. import layout, seam
 from ..dtypes import DType, Uint8
 from ..layout import ComposedLayout, Layout, Swizzle
-from ..seam import CuteError, Int, static, traced
+from ..seam import CuteError, Int, frozen, traced
 from ..seam.ground.names import Named
 from ..seam.ground.records import dataclass
 from ..seam.guards import facade
@@ -149,7 +149,7 @@ def _laid_out(cls: Any) -> tuple[dict[str, int], int, int]:
     return offsets, -(-at // widest) * widest, widest
 
 
-@static
+@frozen
 class MemRangeData:
     """`count` elements of a storage object in shared memory, from `pointer` on. `r[i]` is an element."""
 
@@ -192,7 +192,7 @@ class MemRangeData:
         return self.pointer + index
 
 
-@static
+@frozen
 class ScalarMember(Pointer):
     """A member of an element type: the pointer to it. `storage.x = v` sets it, `storage.x.load()` reads it."""
 
@@ -343,7 +343,7 @@ def _make(cls: Any, members: dict[str, Any], methods: dict[str, Any], overlaid: 
     made.__cute_offsets__, made.__cute_size__ = offsets, (size, align)  # type: ignore[attr-defined]
     made.size_in_bytes = staticmethod(traced(lambda: size))  # type: ignore[attr-defined]
     made.alignment = staticmethod(traced(lambda: align))  # type: ignore[attr-defined]
-    static(made)
+    frozen(made)
     made.__setattr__ = _set_member  # type: ignore[method-assign,assignment]
     return made
 

@@ -12,7 +12,7 @@ from ..layout import ComposedLayout, IntTuple, Layout
 from ..layout.int_tuple import values
 from ..layout.leaves import known as known_layout, valued
 from ..layout.recast import recast_elements
-from ..seam import CuteError, InIR, static, traced
+from ..seam import CuteError, InIR, frozen, traced
 from ..seam.ground.naming import described
 from ..seam.guards.messages import how_static
 from ..seam.hooks.casting import derived
@@ -36,7 +36,7 @@ ATOMICS: dict[str, Callable[..., Any]] = {}
 """By the names of `numba.cuda.atomic`, what they do to the element at a pointer: arch.atomic fills this in."""
 
 
-@static
+@frozen
 class Tensor(InIR):
     """A tensor: `iterator` at the origin and the `layout` of the rest.
 

@@ -108,8 +108,15 @@ def compare(
     CuteError: no contender, one that is no function, an unknown baseline or regime, or, without keep_going, a launch
     that fails.
 
-        c = cute.testing.compare({"ours": ours, "cublas": theirs}, baseline="cublas")
-        print(c.table(work=2 * m * n * k))
+    >>> @cute.kernel
+    ... def fill(x, value):
+    ...     x[arch.thread_idx()[0]] = value
+    >>> x = np.zeros(64, np.float32)
+    >>> launches = {"wide": lambda: fill[1, 64](x, 1), "narrow": lambda: fill[1, 32](x, 1)}
+    >>> quick = cute.testing.Pace(turn=0.001, least=0.001, most=0.002)
+    >>> c = cute.testing.compare(launches, baseline="narrow", rounds=2, pace=quick)
+    >>> print(c.table())
+    sustained,... medians of 2,... of narrow (...
     """
     taken = _contenders(contenders)
     _check(regime, rounds, taken, baseline)
@@ -292,7 +299,12 @@ def do_bench(
     one. graphs: replay the launch from a graph, on a stream that is not the default one. device: as of `compare`.
     CuteError: no function, times that are not positive, no GPU, a launch that fails.
 
-        print(cute.testing.do_bench(lambda: kernel[grid, block](a, b)))
+    >>> @cute.kernel
+    ... def fill(x, value):
+    ...     x[arch.thread_idx()[0]] = value
+    >>> x = np.zeros(32, np.float32)
+    >>> cute.testing.do_bench(lambda: fill[1, 32](x, 1), warmup=0.001, seconds=0.001).median > 0  # µs
+    True
     """
     if not callable(launch):
         raise CuteError(f"do_bench: launch {launch!r} must be a function without arguments that launches")

@@ -77,6 +77,16 @@ def benchmark(
 
     CuteError: both kinds of arguments, what a generator gives that are no JitArguments, counts that are not positive,
     a default stream to capture, no GPU. `do_bench` and `compare` say more about a time.
+
+    >>> @cute.kernel
+    ... def fill(x, value):
+    ...     x[arch.thread_idx()[0]] = value
+    >>> @cute.jit
+    ... def filled(x, value):
+    ...     fill(x, value).launch(grid=1, block=32)
+    >>> one = cute.testing.JitArguments(np.zeros(32, np.float32), 1)
+    >>> cute.testing.benchmark(filled, warmup_iterations=1, iterations=2, kernel_arguments=one) > 0  # µs
+    True
     """
     sets = _arguments(kernel_arguments, workspace_generator, workspace_count)
     for name, value, least in (("warmup_iterations", warmup_iterations, 0), ("iterations", iterations, 1)):

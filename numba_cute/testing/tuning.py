@@ -26,6 +26,16 @@ def tune(
     raises where the combination cannot be. params_dict: the choices for each parameter. kernel_arguments: the
     arguments. warmup_iterations, iterations: calls of the reference; here turns last until times have settled, and
     these are not read. stream, device: as of `compare`. CuteError: no combination works.
+
+    >>> @cute.kernel
+    ... def fill(x, value):
+    ...     for i in range(arch.thread_idx()[0], 64, arch.block_dim()[0]):
+    ...         x[i] = value
+    >>> def with_threads(x, threads):
+    ...     return lambda: fill[1, threads](x, 1)
+    >>> given = cute.testing.JitArguments(np.zeros(64, np.float32))
+    >>> cute.testing.tune(with_threads, {"threads": [32, 64]}, given)
+    {'threads': ...}
     """
     given = kernel_arguments or JitArguments()
 

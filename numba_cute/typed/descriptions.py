@@ -69,7 +69,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Object:
-    """An instance of a `static` class. fields: in the class's order, those that kernels hold."""
+    """An instance of a `frozen` class. fields: in the class's order, those that kernels hold."""
 
     cls: type
     fields: tuple[Description, ...]

@@ -14,7 +14,7 @@ from ..atoms.mma_atom import TiledMma
 from ..isa.facts.tensor_memory import lane_stride
 from ..layout import Layout, make_layout
 from ..nvgpu.common import OperandMajorMode
-from ..seam import CuteError, known_as, static, traced
+from ..seam import CuteError, frozen, known_as, traced
 from ..seam.guards.messages import how_static
 
 __all__ = [
@@ -32,7 +32,7 @@ def _need(ok: bool, what: str, message: str) -> None:
         raise CuteError(f"blockscaled_layout.{what}: {message}")
 
 
-@static
+@frozen
 @known_as("cute_utils.blockscaled_layout")
 class BlockScaledBasicChunk:
     """Describe the factors that lie together: of 128 rows, 4 of each.

@@ -9,7 +9,7 @@ from typing import Any
 from .. import dtypes
 from ..dtypes import Int32
 from ..layout import make_layout
-from ..seam import CuteError, Int, current, quotient, static, struct, traced
+from ..seam import CuteError, Int, current, frozen, quotient, struct, traced
 from ..seam.guards.messages import how_static
 from ..tensor.tensor import Tensor, make_rmem_tensor, make_tensor
 
@@ -29,7 +29,7 @@ class ContiguousGroupSearchState:
     cur_boundary: Int32
 
 
-@static
+@frozen
 class ContiguousGroupWorkTileInfo:
     """A CTA's tile: its place along M in tiles (`cta_coord_m`), where it begins along N in elements (`coord_n`), its
     group (`group_idx`), the elements from there to the group's end (`distance_to_boundary`), and whether it is one

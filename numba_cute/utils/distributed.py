@@ -1,20 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """Signals and memory that the kernels of several GPUs share: flags that count arrivals, and memory that stands for that
-of all GPUs (multicast mappings). The simulator has one GPU: a multicast address is its own memory there.
+of all GPUs (multicast mappings).
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from .. import isa
-from ..arch import red
-from ..dtypes import BFloat16, DType, Float8E4M3FN, Float8E5M2, Float16, Float32, Int32, Uint32
-from ..seam import CuteError, Int, traced
+from ..arch import atomic_add, load, red, store
+from ..dtypes import BFloat16, DType, Float8E4M3FN, Float8E5M2, Float16, Float32, Int32, Uint32, Uint64
+from ..runtime import from_dlpack, from_symmetric
+from ..seam import CuteError, Int, current, static, traced
+from ..seam.hooks.watch import watch
 from ..tensor.pointer import AddressSpace, Pointer, check_writable, physical
 from ..tensor.ssa import bitcast
+from ..tensor.tensor import Tensor, domain_offset
 
 __all__ = [
+    "Signals",
     "multimem_ld_reduce", "multimem_ld_reduce_4xf32", "multimem_ld_reduce_8xbf16", "multimem_ld_reduce_8xf16",
     "multimem_ld_reduce_16xe4m3", "multimem_ld_reduce_16xe5m2", "multimem_red_add1", "multimem_st",
     "multimem_st_4xb32", "red_add1", "spin_lock_atom_cas_acquire_wait", "spin_lock_atom_cas_relaxed_wait",
@@ -31,7 +36,12 @@ _SUMS = {
 def _global(ptr: Any, what: str, name: str = "ptr") -> Any:
     if not isinstance(ptr, Pointer) or ptr.space not in (AddressSpace.gmem, AddressSpace.generic):
         raise CuteError(f"{what}: {name} {ptr!r} must be a Pointer to global memory")
-    return physical(ptr)
+    return ptr
+
+
+def _everywhere(ptr: Any, what: str, name: str = "ptr") -> Any:
+    """The address of a multicast mapping, of a pointer that says what it is or of a plain one."""
+    return physical(replace(_global(ptr, what, name), multicast=False))
 
 
 def _flag(ptr: Any, what: str) -> Any:
@@ -59,7 +69,7 @@ def multimem_ld_reduce(ptr: Pointer, *, dtype: DType, num_elements: int) -> tupl
     CuteError for others. PTX multimem.ld_reduce, relaxed, of the system, sm_90.
     """
     what = "multimem_ld_reduce"
-    at = _global(ptr, what)
+    at = _everywhere(ptr, what)
     if dtype not in _SUMS:
         raise CuteError(f"{what}: dtype {dtype!r} must be {' or '.join(map(repr, _SUMS))}")
     bits = num_elements * dtype.width if type(num_elements) is int else 0
@@ -122,7 +132,7 @@ def multimem_st(ptr: Pointer, *words: Any) -> None:
     """Store 1, 2 or 4 `words` of 32 bits (Int32, Uint32 or Float32) to each GPU's memory of a multicast mapping. Any
     thread. ptr: a Pointer into the mapping, at a multiple of all their bytes. Raises CuteError for other numbers. PTX
     multimem.st, relaxed, of the system, sm_90."""
-    at = _global(ptr, "multimem_st")
+    at = _everywhere(ptr, "multimem_st")
     check_writable(ptr, "multimem_st: ptr")
     if len(words) not in (1, 2, 4):
         raise CuteError(f"multimem_st: {len(words)} words must be 1, 2 or 4")
@@ -148,7 +158,7 @@ def multimem_red_add1(lock_ptr: Pointer, *, order: str = "release", scope: str =
     lock_ptr: a Pointer to an Int32 or Uint32 in the mapping. order: "release" or "relaxed". scope: "sys", "gpu",
     "cluster" or "cta". Raises CuteError for others. PTX multimem.red, sm_90."""
     what = "multimem_red_add1"
-    at = _flag(lock_ptr, what)
+    at = _everywhere(_flag(lock_ptr, what), what, "lock_ptr")
     check_writable(lock_ptr, f"{what}: lock_ptr")
     sem, seen = _said(order, ("relaxed", "release"), "order", what), _said(scope, _SCOPES, "scope", what)
     isa.multimem_red(at, Uint32(1), op="add", type="u32", sem=sem, scope=seen)
@@ -163,7 +173,7 @@ def red_add1(lock_ptr: Pointer, *, order: str = "release", scope: str = "sys") -
 
 
 def _wait(lock_ptr: Any, expected_val: Any, reset_val: Any, sem: str, scope: Any, what: str) -> None:
-    at = _flag(lock_ptr, what)
+    at = physical(_flag(lock_ptr, what))
     check_writable(lock_ptr, f"{what}: lock_ptr")
     isa.wait_for_flag(at, Uint32(expected_val), Uint32(reset_val), sem=sem, scope=_said(scope, _SCOPES, "scope", what))
 
@@ -194,5 +204,149 @@ def spin_lock_ld_lt_relaxed_wait(lock_ptr: Pointer, *, expected_val: Int, scope:
     """Wait while the flag at `lock_ptr` is less than `expected_val`, with no order for later accesses. scope: as for
     `spin_lock_atom_cas_acquire_wait`. One thread. PTX ld.relaxed, sm_70."""
     what = "spin_lock_ld_lt_relaxed_wait"
-    at = _flag(lock_ptr, what)
+    at = physical(_flag(lock_ptr, what))
     isa.wait_for_count(at, Uint32(expected_val), sem="relaxed", scope=_said(scope, _SCOPES, "scope", what))
+
+
+@static
+class Signals:
+    """Signals between the ranks of a group: each has a flag for each slot and rank, which that rank sets or counts up,
+    and it waits for. Made on the host by `create`, and given to a kernel; or made in one.
+
+    flags: a tensor of Int32 or Uint32 of shape (slots + 1, ranks, ranks), zeroed, from `runtime.from_symmetric`: of a
+    slot, of the rank that signals, and on the rank that waits; the last slot counts epochs. rank: this one's. limit:
+    nanoseconds that a wait may take; then the kernel writes to `report` who did not come, and traps. report: made by
+    `create`, or None.
+
+    A flag only grows: `epoch` is the number of this launch, from 1, so that a kernel that signals once in a launch puts
+    it and waits for it, and a CUDA graph of the kernel can be replayed. Raises CuteError for flags of another form. The
+    simulator knows no limit: it reports a rank that waits for nobody.
+
+    >>> flags = np.zeros((2, 2, 2), np.int32)
+    >>> peers = cute.runtime.from_dlpack(flags)
+    >>> def kernel(peers):  # two blocks, in the place of two ranks
+    ...     rank = arch.block_idx()[0]
+    ...     signals = utils.distributed.Signals(peers, rank)
+    ...     if rank == 0:
+    ...         signals.put(1, 0, signals.epoch())
+    ...     else:
+    ...         signals.wait(0, 0, signals.epoch())
+    ...     signals.advance(1)
+    >>> cute.simulate(kernel)[2, 1](peers)
+    >>> flags[0].tolist(), flags[1].tolist()
+    ([[0, 1], [0, 0]], [[1, 1], [0, 0]])
+    """
+
+    flags: Tensor
+    rank: Int
+    limit: Int = 10_000_000_000
+    report: Any = None
+
+    def __post_init__(self) -> None:
+        t = self.flags
+        if not isinstance(t, Tensor) or t.has_coordinates or t.element_type not in (Int32, Uint32):
+            raise CuteError(f"Signals: flags {t!r} must be a tensor of Int32 or Uint32 in global memory")
+        shape = t.shape
+        legal = len(shape) == 3 and all(type(n) is int for n in shape) and shape[1] == shape[2] > 1 < shape[0]
+        if not legal:
+            raise CuteError(f"Signals: flags of shape {shape} must be of static shape (slots + 1, ranks, ranks)")
+        if type(self.rank) is int and not 0 <= self.rank < shape[2]:
+            raise CuteError(f"Signals: rank {self.rank} is not one of {shape[2]}")
+
+    @staticmethod
+    def create(slots: int, group: Any = None, limit: float = 10.0, name: str = "signals") -> Signals:
+        """Return signals for the ranks of a group, with flags in memory of torch's and a report that the host watches.
+        All ranks, on the host.
+
+        slots: how many each rank has for each other; 65535 at most. group: of torch.distributed; None for the default
+        one. limit: seconds. name: what they are for, in errors. Where a wait takes longer, `check` and the next launch
+        raise a PeerError, and the process prints it: all else that uses the GPU says "unspecified launch failure".
+        """
+        import torch  # here: nothing else needs it
+        import torch.distributed as dist
+        from torch.distributed import _symmetric_memory as symm_mem
+
+        if type(slots) is not int or not 0 < slots < 1 << 16:
+            raise CuteError(f"Signals.create: slots {slots!r} must be an int of 1 to 65535")
+        if not limit > 0:
+            raise CuteError(f"Signals.create: limit {limit!r} must be seconds, more than 0")
+        world, rank = dist.get_world_size(group), dist.get_rank(group)
+        flags = symm_mem.empty(slots + 1, world, dtype=torch.int32, device=torch.device("cuda"))
+        flags.zero_()
+        torch.cuda.current_stream().synchronize()  # before a rank can signal another
+        watched = watch(limit, name)
+        report = None if watched is None else from_dlpack(watched.words)
+        made = Signals(from_symmetric(flags, group), rank, round(limit * 1e9), report)
+        object.__setattr__(made, "_cute_watch", watched)
+        return made
+
+    @property
+    def world(self) -> int:
+        """The number of ranks."""
+        return self.flags.shape[2]  # type: ignore[no-any-return]
+
+    @property
+    def slots(self) -> int:
+        """The number of slots."""
+        return self.flags.shape[0] - 1  # type: ignore[no-any-return]
+
+    def check(self) -> None:
+        """Raise the PeerError of a wait that took too long, if there was one. On the host, after a launch: before the
+        kernel has ended there may be none yet."""
+        watched = getattr(self, "_cute_watch", None)
+        error = None if watched is None else watched.error()
+        if error is not None:
+            raise error
+
+    def put(self, peer: Int, slot: Int, value: Int) -> None:
+        """Set the flag that `peer` has for this rank in `slot` to `value`: what came before is done. One thread, after
+        a barrier if others' writes are meant, and after their completion if they are TMA's. PTX st.release.sys,
+        sm_70."""
+        store(self._flag(slot, self.rank, peer, "put"), value, sem="release", scope="sys")
+
+    def add(self, peer: Int, slot: Int, n: Int = 1) -> None:
+        """Add `n` to the flag that `peer` has for this rank in `slot`, as `put` sets it: several blocks or threads say
+        that they are done. PTX red.release.sys, sm_70."""
+        red(self._flag(slot, self.rank, peer, "add"), n, "add", Uint32, sem="release", scope="sys")
+
+    def wait(self, peer: Int, slot: Int, value: Int) -> None:
+        """Wait until the flag that this rank has for `peer` in `slot` has come to `value`; later accesses see what was
+        done before. One thread; a barrier lets the others go on. PTX ld.acquire.sys, sm_70."""
+        at = physical(self._flag(slot, peer, self.rank, "wait"))
+        report = Uint64(0) if self.report is None else Uint64(self.report.iterator.toint())
+        isa.wait_for_peer(
+            at, Uint32(value), Uint32(peer), Uint32(slot), Uint64(self.limit), report, sem="acquire", scope="sys"
+        )
+
+    def meet(self, slot: Int, value: Int) -> None:
+        """Put `value` to all other ranks and wait for theirs: a barrier of all ranks. One thread."""
+        for step in range(1, self.world):
+            self.put((self.rank + step) % self.world, slot, value)
+        for step in range(1, self.world):
+            self.wait((self.rank + step) % self.world, slot, value)
+
+    def epoch(self) -> Any:
+        """Return the number of this launch, from 1 on (Uint32): the same for all its threads. Any thread, before its
+        block calls `advance`."""
+        return Uint32(load(self._own(0), Uint32, sem="relaxed", scope="gpu")) + Uint32(1)
+
+    def advance(self, blocks: Int) -> None:
+        """Say that this block is done with `epoch`; the last of so many blocks begins the next one, for the next launch
+        in the stream. One thread of each block, after a barrier."""
+        arrived, done = self._own(1), Uint32(blocks)
+        last = atomic_add(arrived, 1, sem="acq_rel", scope="gpu") == done - Uint32(1)
+
+        def begin() -> None:
+            store(arrived, 0)
+            store(self._own(0), self.epoch())
+
+        current().when(last, begin)
+
+    def _own(self, i: int) -> Any:
+        return domain_offset((self.slots, i, self.rank), self.flags).iterator
+
+    def _flag(self, slot: Any, source: Any, at: Any, what: str) -> Any:
+        for name, value, end in (("slot", slot, self.slots), ("peer", source, self.world), ("peer", at, self.world)):
+            if type(value) is int and not 0 <= value < end:
+                raise CuteError(f"Signals.{what}: {name} {value} is not in [0, {end})")
+        return domain_offset((slot, source, at), self.flags).iterator

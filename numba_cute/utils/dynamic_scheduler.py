@@ -19,7 +19,7 @@ from ..isa.rows.cluster import mapa, st_async
 from ..isa.rows.fence import fence_acq_rel, fence_proxy_async
 from ..isa.rows.mbarrier import mbarrier_complete_tx
 from ..isa.rows.sync import elect_sync
-from ..seam import CuteError, Int, current, quotient, remainder, static, struct, traced
+from ..seam import CuteError, Int, current, frozen, quotient, remainder, struct, traced
 from ..tensor.pointer import AddressSpace, Pointer, check_writable, shared_address
 from ..tensor.tensor import Tensor, make_tensor
 from .tile_scheduler import PersistentTileSchedulerParams, WorkTileInfo, check_params, work_at
@@ -29,7 +29,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-@static
+@frozen
 class ClcDynamicPersistentTileSchedulerParams(PersistentTileSchedulerParams):
     """The tiles of a problem and their order, for a grid of one cluster for each piece of work.
 

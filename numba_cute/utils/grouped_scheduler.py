@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import dtypes, layout
 from ..dtypes import Int32
-from ..seam import CuteError, Int, quotient, remainder, static, struct, traced
+from ..seam import CuteError, Int, frozen, quotient, remainder, struct, traced
 from ..seam.guards.messages import how_static
 from ..tensor.tensor import Tensor, make_tensor
 from .tile_scheduler import (
@@ -25,7 +25,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-@static
+@frozen
 class GroupSearchResult:
     """The place of a piece of work: `group_idx`, the CTA's tile (`cta_tile_idx_m`, `cta_tile_idx_n`) in that group, the
     group's problem (`problem_shape_m`, `problem_shape_n`, `problem_shape_k`) and its `cta_tile_count_k`.
@@ -172,7 +172,7 @@ def total_clusters(
     return sum(-(-int(m) // tile_m) * -(-int(n) // tile_n) for m, n, *_ in problem_sizes_mnkl)
 
 
-@static
+@frozen
 class GroupedWorkTileInfo:
     """A piece of work of many problems: `tile_idx` (m, n, l) of the schedule, whether it is one (`is_valid_tile`), and
     where it lies in its group, `group_search_result`, a GroupSearchResult.

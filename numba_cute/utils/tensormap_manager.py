@@ -12,7 +12,7 @@ from ..arch.warp import elect_one, sync_warp
 from ..atoms.copy_atom import CopyAtom
 from ..isa.facts.tensormap_bits import BYTES
 from ..nvgpu import cpasync
-from ..seam import CuteError, Int, StaticEnum, static
+from ..seam import CuteError, Int, StaticEnum, frozen
 from ..tensor.pointer import AddressSpace, Pointer
 from ..tensor.tensor import Tensor
 
@@ -31,7 +31,7 @@ class TensorMapUpdateMode(StaticEnum):
     SMEM = 2
 
 
-@static
+@frozen
 class TensorMapManager:
     """A manager that makes, changes and publishes tensor maps in global memory, one for each atom and block (or warp).
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import dtypes
 from ..dtypes import Int32
-from ..seam import CuteError, Int, current, quotient, remainder, static, struct, traced
+from ..seam import CuteError, Int, current, frozen, quotient, remainder, struct, traced
 from ..seam.guards.messages import how_static
 
 __all__ = [
@@ -16,7 +16,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-@static
+@frozen
 class WorkTileInfo:
     """One piece of work: the CTA's tile coordinate `tile_idx`, (m, n, l) or nested as a kernel's own scheduler has it,
     and `is_valid_tile`, False where there is no such tile.
@@ -35,7 +35,7 @@ class WorkTileInfo:
             raise CuteError(f"WorkTileInfo: tile_idx {self.tile_idx!r}: give a coordinate, as (m, n, l)")
 
 
-@static
+@frozen
 class PersistentTileSchedulerParams:
     """The tiles of a problem and the order in which they are done; made on the host and passed to the kernel.
 

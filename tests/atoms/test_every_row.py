@@ -14,7 +14,7 @@ from numba_cute.nvgpu import warp, warpgroup
 from numba_cute.runtime import from_dlpack
 from numba_cute.seam import CuteError
 
-from . import test_ldmatrix, test_matrices, test_sparse, test_warp_mma, test_wgmma
+from ..nvgpu import test_ldmatrix, test_matrices, test_sparse, test_warp_mma, test_wgmma
 
 F16, F32, S8 = cute.Float16, cute.Float32, cute.Int8
 E4M3, E5M2 = cute.Float8E4M3FN, cute.Float8E5M2

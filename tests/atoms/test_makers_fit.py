@@ -21,7 +21,7 @@ from numba_cute.seam import traced
 from numba_cute.utils import sm90, sm100
 
 from ..api import names
-from .test_tma_modes import aligned
+from ..nvgpu.test_tma_modes import aligned
 
 F16, BF16, F32, F64, I8 = cute.Float16, cute.BFloat16, cute.Float32, cute.Float64, cute.Int8
 ROW, COLUMN = utils.LayoutEnum.ROW_MAJOR, utils.LayoutEnum.COL_MAJOR

@@ -118,7 +118,7 @@ def test_numbers_and_alternatives_read_as_a_sentence():
     assert numbers([8, 16, 24, *range(32, 257, 16)]) == "8, 16, 24, or a multiple of 16 in [32, 256]"
 
 
-@seam.static
+@seam.frozen
 class Doubling(CopyOp):
     """A user's own copy: by its traits and one instruction."""
 

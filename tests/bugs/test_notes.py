@@ -12,7 +12,7 @@ import numba_cute as cute
 from numba_cute import arch, pipeline, utils
 from numba_cute.pipeline import Agent, CooperativeGroup, PipelineUserType
 from numba_cute.runtime import from_dlpack
-from numba_cute.seam import static, traced
+from numba_cute.seam import frozen, traced
 from numba_cute.seam.hooks.engines import COMPILER
 
 STAGES = 2
@@ -401,7 +401,7 @@ def test_pipelines_of_two_clusters(second, noted, form):
     assert len(found) == noted and len(notes(kernel)) == noted
 
 
-@static
+@frozen
 class Twins:
     """Two pipelines, in an immutable object that traced code makes."""
 

@@ -21,6 +21,7 @@ from . import (  # noqa: F401
     matrix_unit,
     memory,
     pipelines,
+    ranks,
     swizzles,
     tensor_copies,
     tensor_cores,

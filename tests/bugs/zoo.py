@@ -40,8 +40,9 @@ class Bug:
         with simulate.sequence() if isinstance(made, list) else nullcontext():
             for i, kernel in enumerate(made if isinstance(made, list) else [made]):
                 simulated = simulate(
-                    kernel, cluster=cluster, arch=arch, fallback_cluster=fallback, pdl=i > 0, **options
-                )
+                    kernel, cluster=cluster, arch=arch, fallback_cluster=fallback, pdl=i > 0,
+                    ranks=self.launch.get("ranks", 1), **options,
+                )  # fmt: skip
                 simulated[blocks, threads, 0, smem](*arguments)
 
 

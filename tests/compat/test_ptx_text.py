@@ -11,7 +11,7 @@ import numba_cute as cute
 from numba_cute import arch, utils
 from numba_cute.compat.cutlass import dialects as llvm
 from numba_cute.runtime import from_dlpack
-from tests.atoms.test_tma_modes import aligned
+from tests.nvgpu.test_tma_modes import aligned
 
 F, I = cute.Float32, cute.Int32  # noqa: E741
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays, moulds and a driver's maps that tests of casting have: no GPU is asked."""
+"""Arrays, templates and a driver's maps that tests of casting have: no GPU is asked."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 import numba_cute as cute
 from numba_cute import runtime
 from numba_cute.compiler.host import tensormap
-from numba_cute.compiler.host.native import casting, known, moulds
+from numba_cute.compiler.host.native import casting, known, templates
 from numba_cute.nvgpu import cpasync
 from numba_cute.seam.hooks import casting as seam_casting
 
@@ -43,12 +43,12 @@ class Host(Array):
 
 @pytest.fixture
 def casts(monkeypatch):
-    """Moulds of their own, and what Python was asked to make."""
+    """Templates of their own, and what Python was asked to make."""
     before = [(x, dict(vars(x))) for x in (seam_casting.CASTING, *seam_casting.FUNCTIONS)]
     told = list(seam_casting._told)
-    monkeypatch.setattr(known, "moulds", known.moulds.__wrapped__)
-    made = known.moulds()
-    made.asked, made.over = [], runtime._over.moulds
+    monkeypatch.setattr(known, "templates", known.templates.__wrapped__)
+    made = known.templates()
+    made.asked, made.over = [], runtime._over.templates
     taken = made._derived, made.over._slowly
 
     def derived(function, of, *args):
@@ -124,7 +124,7 @@ def maps(monkeypatch):
         return int(record.address).to_bytes(8, "little") + b"m" * 120
 
     monkeypatch.setattr(tensormap, "encode", encode)
-    monkeypatch.setattr(moulds, "replacing", lambda: made.address)
+    monkeypatch.setattr(templates, "replacing", lambda: made.address)
     return made
 
 

@@ -14,7 +14,7 @@ import pytest
 import numba_cute as cute
 from numba_cute import runtime
 from numba_cute.compiler.host import tensormap
-from numba_cute.compiler.host.native import known, launcher, moulds, packing
+from numba_cute.compiler.host.native import known, launcher, packing, templates
 from numba_cute.nvgpu import cpasync
 from numba_cute.runtime import from_dlpack
 from numba_cute.seam.hooks.casting import CASTING
@@ -27,9 +27,9 @@ LOAD, TILE = cpasync.CopyBulkTensorTileG2SOp(), cute.make_layout((32, 32), strid
 
 @pytest.fixture(autouse=True)
 def casting():
-    """Moulds from the beginning, and none from before."""
-    known.moulds()
-    runtime._over.moulds.forget()
+    """Templates from the beginning, and none from before."""
+    known.templates()
+    runtime._over.templates.forget()
 
 
 def torch():
@@ -102,7 +102,7 @@ def test_the_driver_s_maps_are_as_it_encodes_them():
             atom, _ = cpasync.make_tiled_tma_atom(LOAD, from_dlpack(x, assumed_align=16), layout, tiler)
             if "_cute_launch" not in vars(atom):
                 data = bytes(packing.HEADER) + tensormap.encode(atom.tensor_map)
-                moulds.learn(atom, "_cute_launch", data, [atom.tensor_map], [packing.HEADER])
+                templates.learn(atom, "_cute_launch", data, [atom.tensor_map], [packing.HEADER])
                 keep = x
         assert was_cast(atom) and x.data_ptr() != keep.data_ptr()
         assert atom._cute_launch[packing.HEADER :] == tensormap.encode(atom.tensor_map)
@@ -191,15 +191,15 @@ def operands(x, out):
 def test_what_a_function_of_several_tensors_makes_at_each_launch():
     outs = tensors(3, (32, 32))
     ran = []
-    function = operands.moulds._function
-    operands.moulds._function = lambda *args: ran.append(1) or function(*args)
+    function = operands.templates._function
+    operands.templates._function = lambda *args: ran.append(1) or function(*args)
     try:
         for i, x in enumerate(tensors(5) * 6):
             args, grid = operands(x, outs[i % 3])
             tma_tile[grid, 32](*args)
             assert (outs[i % 3] == x[64:96, 32:64]).all()
     finally:
-        operands.moulds._function = function
+        operands.templates._function = function
     assert len(ran) == 1
 
 

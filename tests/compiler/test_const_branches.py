@@ -161,7 +161,7 @@ def test_a_const_expr_of_run_time_stays_refused():
         cute.compile(kernel, (from_dlpack(np.zeros(4, np.float32)), np.zeros(1, np.int32)), arch="sm_90a")
 
 
-@seam.static
+@seam.frozen
 class Flags:
     first: bool
     second: bool = True

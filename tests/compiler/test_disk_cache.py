@@ -181,7 +181,7 @@ def test_types_options_and_target_are_of_the_key(tmp_path, monkeypatch):
 def test_versions_and_settings_are_of_the_key(tmp_path, monkeypatch):
     kernel = loaded(tmp_path, MODULE, HELPERS, monkeypatch)
     keys = [key(kernel)]
-    monkeypatch.setattr(disk_cache, "version", lambda: "another")
+    monkeypatch.setattr(disk_cache, "compiler_version", lambda: "another")
     disk_cache._versions.cache_clear()
     keys.append(key(kernel))
     monkeypatch.undo()

@@ -16,7 +16,7 @@ import pytest
 
 import numba_cute as cute
 from numba_cute import seam
-from numba_cute.compiler.host.native import arrays, known, launcher, moulds
+from numba_cute.compiler.host.native import arrays, known, launcher, templates
 from numba_cute.nvgpu import cpasync
 from numba_cute.nvgpu.hopper.new_map import NewTensorMap
 from numba_cute.runtime import from_dlpack
@@ -142,8 +142,8 @@ def test_nothing_holds_an_array_but_what_was_made_of_it(casts):
         assert gone() is None
 
 
-def test_moulds_are_bounded_and_forgotten(casts, monkeypatch):
-    monkeypatch.setattr(known, "MOST_MOULDS", 4)
+def test_templates_are_bounded_and_forgotten(casts, monkeypatch):
+    monkeypatch.setattr(known, "MOST_TEMPLATES", 4)
     held = [from_dlpack(Array(0x10000, (n, 4))) for n in range(1, 20)]
     assert len(casts.over._kept) <= 4
     assert [t.shape for t in held] == [(n, 4) for n in range(1, 20)]
@@ -156,7 +156,7 @@ def test_moulds_are_bounded_and_forgotten(casts, monkeypatch):
     t = from_dlpack(Array(0x10000))
     for n in (8, 16, 32, 64):
         atom_of(t, tile=cute.make_layout((n, 32), stride=(32, 1)), tiler=(n, 32))
-    assert len(vars(t)[launcher.MARK].mould.children) == 2
+    assert len(vars(t)[launcher.MARK].template.children) == 2
 
 
 class Described:
@@ -187,7 +187,7 @@ def test_arrays_that_attributes_describe_are_cast_too(casts, launches, maps, mon
     assert not noting.gave
     site = planned(launches, first)
     packed(launches, site, *arguments(Described(0x20000)))
-    monkeypatch.setattr(moulds, "learn", None)
+    monkeypatch.setattr(templates, "learn", None)
     for address in (0x30000, 0x40000):
         x = Described(address)
         noting.gave.clear()
@@ -214,7 +214,7 @@ def test_copies_and_pickles_of_what_was_cast(casts):
     assert copy.copy(t) == t and atom_of(copy.copy(t)) == atom_of(t)
     mark = vars(t)[launcher.MARK]
     assert copy.deepcopy(mark) is mark
-    assert pickle.loads(pickle.dumps(mark)) is None, "another process has no such mould"
+    assert pickle.loads(pickle.dumps(mark)) is None, "another process has no such template"
 
 
 def test_in_a_kernel_nothing_is_cast(casts):
@@ -237,7 +237,7 @@ def test_launches_pack_what_was_cast_with_no_python(casts, launches, maps, monke
     packed(launches, site, *arguments(0x20000))  # where it is learnt
     before = len(maps.encoded)
     casts.asked.clear()
-    monkeypatch.setattr(moulds, "learn", None)
+    monkeypatch.setattr(templates, "learn", None)
     launches.sizes[2 + 2 + 0] = launches.sizes[4]
     for address, told in ((0x30000, 1), (0x30000, 0), (0x40000, 1), (0x20000, 1), (0x20000, 0)):
         maps.calls.clear()
@@ -280,7 +280,7 @@ def test_a_tensor_of_the_hosts_memory_is_judged_at_each_launch(casts, launches, 
 
 def test_a_process_that_makes_few_tensors_makes_no_machine_code(casts, monkeypatch):
     begun = []
-    monkeypatch.setattr(known, "moulds", lambda: begun.append(1))
+    monkeypatch.setattr(known, "templates", lambda: begun.append(1))
     vars(seam_casting.CASTING).update(described=seam_casting.run, derived=seam_casting.run)
     known.begin()
     for _ in range(known._PATIENCE):

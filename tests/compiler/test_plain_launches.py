@@ -46,7 +46,8 @@ events = []
 
 def noted(frame, event, arg):
     name = frame.f_code.co_name if event in ("call", "return") else getattr(arg, "__qualname__", str(arg))
-    events.append((event, name))
+    if name not in ("__instancecheck__", "_abc_instancecheck"):  # isinstance of types asks Python's own way with ours
+        events.append((event, name))
 
 sys.setprofile(noted)
 launch(3, 2.5)

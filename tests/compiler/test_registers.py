@@ -11,7 +11,7 @@ import numba_cute as cute
 from numba_cute import seam
 
 
-@seam.static
+@seam.frozen
 class Registers:
     file: object
     dtype: object

@@ -11,10 +11,10 @@ from numba import cuda
 
 import numba_cute as cute
 from numba_cute import runtime
-from numba_cute.compiler.host.native import moulds
+from numba_cute.compiler.host.native import templates
 from numba_cute.nvgpu import cpasync
 from numba_cute.runtime import from_dlpack
-from numba_cute.seam import static
+from numba_cute.seam import frozen
 
 from .casts import TILE, Array, Noting, atom_of, casts, fields, maps, python_only
 from .noting import launches, packed, planned
@@ -27,7 +27,7 @@ class Pair(NamedTuple):
     second: object
 
 
-@static
+@frozen
 class Several:
     """An object of the user's, of several arrays."""
 
@@ -57,7 +57,7 @@ def test_what_a_function_makes_of_several_arrays(casts):
     first = operands(Array(0x10000), Array(0x20000), TILE)
     assert first == python_only(lambda: function(Array(0x10000), Array(0x20000), TILE))
     asked = Noting(function)
-    operands.moulds._function = asked
+    operands.templates._function = asked
     for at, other in ((0x30000, 0x40000), (0x40000, 0x30000), (0x10000, 0x10000)):
         a, b = Array(at), Array(other)
         made = operands(a, b, TILE)
@@ -85,7 +85,7 @@ def test_launches_pack_what_a_function_made_of_several_arrays(casts, launches, m
 
     site = planned(launches, arguments(0x10000, 0x20000))
     packed(launches, site, *arguments(0x30000, 0x40000))
-    monkeypatch.setattr(moulds, "learn", None)
+    monkeypatch.setattr(templates, "learn", None)
     encoded = len(maps.encoded)
     for at, other in ((0x50000, 0x60000), (0x60000, 0x50000), (0x70000, 0x70000)):
         values = packed(launches, site, *arguments(at, other))
@@ -106,7 +106,7 @@ def test_launches_pack_objects_that_hold_several_arrays(casts, launches, monkeyp
 
     site = planned(launches, made(Array(0x10000), Array(0x20000)))
     packed(launches, site, *made(Array(0x30000), Array(0x40000)))
-    monkeypatch.setattr(moulds, "learn", None)
+    monkeypatch.setattr(templates, "learn", None)
     for at, other in ((0x50000, 0x60000), (0x60000, 0x50000), (0x70000, 0x70000)):
         values = packed(launches, site, *made(Array(at), Array(other)))
         words = [struct.unpack_from("<q", v)[0] for v in values if len(v) >= 8]

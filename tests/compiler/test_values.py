@@ -14,7 +14,7 @@ SHAPE = (3, (4, 5))
 SIZE = 7
 
 
-@seam.static
+@seam.frozen
 class Pair:
     """A small immutable object with any mixture of static and run-time parts."""
 

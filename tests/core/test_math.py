@@ -178,3 +178,34 @@ def test_booleans_are_computed_as_int32(name, run):
 
     truth, out = np.ones(1, np.bool_), np.zeros((2, 2), np.int32)
     run(kernel, 1, 1, [truth, out], outputs=[out], check=lambda: assert_close(out, want))
+
+
+OPERANDS = {"fma": 3, "clamp": 3, "add": 2, "sub": 2, "mul": 2, "div": 2, "copysign": 2, "max": 2, "min": 2}
+
+
+def instructions_named():
+    """(function, the instructions that its docstring names) of those that are not libdevice's code."""
+    for name in cute.math.__all__:
+        text = " ".join((getattr(cute.math, name).__doc__ or "").partition(">>>")[0].split())
+        if found := re.search(r"PTX ([\w. ]+?)(?: \(.*?\))?, any target", text):
+            yield name, re.findall(r"[a-z][\w.]+", found[1].replace(" and ", " "))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name, named", [pytest.param(*found, id=found[0]) for found in instructions_named()])
+def test_docstrings_name_the_instructions_that_a_number_takes(name, named):
+    function, dtype = getattr(cute.math, name), np.int32 if name in ("absi", "ipowi") else np.float32
+    operands = OPERANDS.get(name, 1)
+    exponent = (3,) if name.endswith("powi") else ()
+
+    @traced
+    def called(x):
+        return function(*(x[i] for i in range(operands)), *exponent)
+
+    @cuda.jit
+    def kernel(x, out):
+        out[0] = called(x)
+
+    x = [from_dlpack(np.zeros(4, dtype)) for _ in range(2)]
+    ptx = cute.compile(kernel, x, arch="sm_80").ptx
+    assert [n for n in named if not re.search(rf"^\s+{re.escape(n)}\.", ptx, re.MULTILINE)] == []

@@ -183,7 +183,7 @@ def outcome(kernel, seed: int, checks: bool):
     out, counts = np.zeros(THREADS, np.float32), np.zeros(4, np.int32)
     simulated = cute.simulate(kernel, checks=checks)
     try:
-        run = simulated.once(*simulated.configured((1, THREADS, 0, 0)), (x, out, counts), None)
+        run = simulated.once(*simulated.configured((1, THREADS, 0, 0)), [(x, out, counts)], None)
     except cute.CuteError as e:
         return str(e), False
     return out.tobytes() + counts.tobytes(), run.shared

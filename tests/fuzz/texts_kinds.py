@@ -356,7 +356,7 @@ class S(A):
     b: bool = True
     c: list = None
 """
-STATIC = """@cute.seam.static
+STATIC = """@cute.seam.frozen
 class S:
     n: int
     m: object = (1, (2, 3))

@@ -13,7 +13,7 @@ import numpy as np
 
 import numba_cute as cute
 from numba_cute.compiler.host.offline import frontend
-from numba_cute.compiler.inspection.described import described
+from numba_cute.compiler.inspection.type_descriptions import description_of_type
 from numba_cute.typed.descriptions import Description
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
@@ -132,4 +132,4 @@ def descriptions(name: str) -> tuple[Description, ...]:
     arch, make = KERNELS[name]
     kernel, args = make()
     found = frontend(kernel, tuple(args), arch)
-    return tuple(dict.fromkeys(described(ty) for ty in found.type_annotation.typemap.values()))
+    return tuple(dict.fromkeys(description_of_type(ty) for ty in found.type_annotation.typemap.values()))

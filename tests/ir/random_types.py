@@ -30,7 +30,7 @@ from numba_cute.typed.descriptions import (
 from ..layout.strategies import any_layouts, swizzles
 
 
-@seam.static
+@seam.frozen
 class Mine:
     """One of the user's."""
 
@@ -101,7 +101,7 @@ pointers = st.builds(
     pointer, elements.map(Constant), st.sampled_from(AddressSpace),
     numbers | st.builds(RegisterFile, elements, st.integers(1, 256)), numbers,
     st.sampled_from([1, 2, 16, 1024]).map(Constant), st.just(Constant(None)) | swizzled,
-    st.booleans().map(Constant),
+    st.booleans().map(Constant), st.booleans().map(Constant),
 )  # fmt: skip
 groups = st.recursive(
     numbers | st.just(Constant(None)), lambda inner: st.lists(inner, max_size=3).map(tuple).map(Group)

@@ -19,8 +19,8 @@ from numba_cute.nvgpu.common.by_row import choices, legal_values
 from numba_cute.runtime import from_dlpack
 from numba_cute.seam import CuteError
 
-from ..atoms import scaled_kernels as scaled
-from ..atoms.test_umma_scaled import check_product, operation
+from ..nvgpu import scaled_kernels as scaled
+from ..nvgpu.test_umma_scaled import check_product, operation
 
 
 def simplest(cls):

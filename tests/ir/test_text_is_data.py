@@ -43,7 +43,7 @@ class Record:
     n: int
 
 
-@seam.static
+@seam.frozen
 class Mine:
     n: int
 

@@ -80,7 +80,7 @@ def test_who_asks_for_marked_classes_is_told_of_those_to_come():
     for classes in found:
         seam.tell_marked(classes.append)
 
-    @seam.static
+    @seam.frozen
     class Late:
         x: int
 
@@ -206,7 +206,7 @@ def test_records_are_constants_by_their_fields():
 
 
 def local(n):
-    @seam.static
+    @seam.frozen
     class Local:
         n: Any
 

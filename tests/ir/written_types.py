@@ -168,7 +168,7 @@ REFUSED = {
     '!numba_cute.constant<@"builtins:eval">': (22, "kernels have no such value"),
     '!numba_cute.constant<@"numba_cute:gemm"(x = 1)>': (22, "is no class of records"),
     '!numba_cute.constant<@"f">': (22, 'a symbol is "module:qualname"'),
-    '!numba_cute.object<@"numba_cute:gemm">': (20, "begins with the symbol of a `static` class"),
+    '!numba_cute.object<@"numba_cute:gemm">': (20, "begins with the symbol of a `frozen` class"),
     "!numba.array<f32, 2, K>": (1, "the layout of an array is C, F or A, not K"),
     "(4,\n5": (2, "expected ',' or ')'"),
 }  # fmt: skip

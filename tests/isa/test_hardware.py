@@ -24,13 +24,13 @@ from .differential import cells, copies, matrices, scripts, values
 from .differential.program import Program, on_gpu, simulated, written
 
 _UPDATES = (
-    "a tensor map's bits are the driver's own: tests/atoms/test_tma_update.py compares what copies through a changed "
+    "a tensor map's bits are the driver's own: tests/nvgpu/test_tma_update.py compares what copies through a changed "
     "map do, in the simulator and on the GPU"
 )
 
 ELSEWHERE = {
     "trap": "it ends the launch with an error, after which a GPU's context is lost",
-    "wgmma_wait_group_after": "it is wgmma_wait_group, and says what stands before it: tests/atoms/test_wgmma_waits.py",
+    "wgmma_wait_group_after": "it is wgmma_wait_group, and says what stands before it: tests/nvgpu/test_wgmma_waits.py",
 }
 """Rows of sm_90a without a program here, and why."""
 FAMILIES = {

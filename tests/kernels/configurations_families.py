@@ -21,6 +21,7 @@ from numba_cute.kernels.attention.options import capped
 from numba_cute.kernels.conv import warps as conv_warps
 from numba_cute.kernels.conv.operands import Walk
 from numba_cute.kernels.gemm import grouped, grouped_outer, plan as gemm_plan, umma_plan, warps_grouped, warps_plan
+from numba_cute.kernels.gemm.cuts import Umma
 from numba_cute.kernels.gemm.indexed import Named, of_product
 
 from .configurations_attention import BLOCKS, BLOCKS_OF_GRADIENTS, HEADS, LENGTHS, lists_of, some
@@ -273,7 +274,7 @@ GROUPED_BY_TCGEN05 = Space(
         "target": TENSOR_MEMORY,
         "dtype": [*FLOATS[:2], *FLOAT8], "b_along": [-1, -2],
         "rows": ["all", *ROWS[:3]], "epilogue": GROUPED_EPILOGUES,
-        "cut": [umma_plan.Umma(n, c) for n in (128, 256) for c in (1, 2)],
+        "cut": [Umma(n, c) for n in (128, 256) for c in (1, 2)],
     },
     lambda *, dtype, b_along, **_: b_along == -1 or dtype.width == 16, grouped_by_tcgen05,
 )  # fmt: skip

@@ -1,22 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Call entries for the first time in a process, and tell of each what that took, whether it compiled, and which
-modules it loaded: on the GPU, or without one on one that is pretended (pretended.py).
+"""Call entries for the first time in a process, and tell of each what that took, and what it did that takes long: on
+the GPU, or without one on one that is pretended (pretended.py).
 
     python -m tests.kernels.first_calls [NAME…]
+
+A first call begins with the lookup of `kernels.NAME`, which loads the entry's modules, and ends when its last kernel is
+handed to the driver. Before it `import numba_cute` and `kernels` are done, and the context with the toolkit's
+libraries that it loads. Gradients are a first call of their own, as `loss.backward()` is.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import sys
 import time
 from typing import Any
 
 import torch
+from numba.cuda import dispatcher
+from numba.cuda.core import typed_passes
 from numba.cuda.cudadrv import nvvm
 
 from numba_cute import kernels
+from numba_cute.compiler.host import disk_cache
 
 HERE = torch.cuda.is_available()
 BF16, F8, I8, I32, F32 = torch.bfloat16, torch.float8_e4m3fn, torch.int8, torch.int32, torch.float32
@@ -31,8 +39,13 @@ def ends(*rows: int) -> Any:
     return torch.tensor(rows, dtype=I32, device="cuda" if HERE else "cpu")
 
 
+LAPS: list[float] = []
+"""When the gradients of a call were asked for."""
+
+
 def backward(made: Any) -> None:
     """Ask for the gradients of a result."""
+    LAPS.append(time.process_time())
     (made[0] if isinstance(made, tuple) else made).sum().backward()
 
 
@@ -111,22 +124,44 @@ WITHOUT = {"block_mask_from", "chunked_scales", "int4_weights_from_awq", "int4_w
 """Entries that launch nothing of their own, or on Blackwell alone."""
 
 
-def told(name: str, compiled: list[Any]) -> dict[str, Any]:
-    """Call an entry, and say what that was. milliseconds: of the processor, of the entry's import and of its call."""
-    before, count, took = set(sys.modules), len(compiled), []
-    for do in (lambda: getattr(kernels, name.partition(",")[0]), CALLS[name]):
-        began = time.process_time()
-        do()
-        took.append(round(1e3 * (time.process_time() - began), 1))
-    loaded = sorted(m for m in sys.modules.keys() - before if not m.startswith("numba_cute"))
-    return {"name": name, "milliseconds": took, "compiled": len(compiled) - count, "loaded": loaded}
+class Counted:
+    """What Numba and libNVVM were asked for: kernels that were compiled, functions whose types were inferred, and
+    launches whose arguments' types chose a kernel."""
+
+    def __init__(self) -> None:
+        self.counts = dict.fromkeys(("compiled", "typed", "chosen", "digested"), 0)
+        nvvm.compile_ir = self.counting("compiled", nvvm.compile_ir)
+        typed_passes.type_inference_stage = self.counting("typed", typed_passes.type_inference_stage)
+        dispatcher.CUDADispatcher.compile = self.counting("chosen", dispatcher.CUDADispatcher.compile)
+        disk_cache.fingerprint = self.counting("digested", disk_cache.fingerprint)
+
+    def counting(self, name: str, function: Any) -> Any:
+        def counted(*given: Any, **named: Any) -> Any:
+            self.counts[name] += 1
+            return function(*given, **named)
+
+        return counted
+
+
+def told(name: str, counted: Counted) -> dict[str, Any]:
+    """Call an entry, and say what that was. milliseconds: of the processor, of the call and of its gradients. loaded:
+    modules, of others and, counted, of this library."""
+    before, counts = set(sys.modules), dict(counted.counts)
+    LAPS.clear()
+    LAPS.append(time.process_time())
+    getattr(kernels, name.partition(",")[0])
+    CALLS[name]()
+    LAPS.append(time.process_time())
+    took = [round(1e3 * (end - begin), 1) for begin, end in itertools.pairwise(LAPS)]
+    new = sys.modules.keys() - before
+    loaded = sorted(m for m in new if not m.startswith("numba_cute"))
+    done = {n: count - counts[n] for n, count in counted.counts.items()}
+    return {"name": name, "milliseconds": took, **done, "modules": len(new) - len(loaded), "loaded": loaded}
 
 
 def main(names: list[str]) -> None:
     """Call entries one after another, each for the first time."""
-    compiled: list[Any] = []
-    compile_ir = nvvm.compile_ir
-    nvvm.compile_ir = lambda *given, **named: compiled.append(1) or compile_ir(*given, **named)
+    counted = Counted()
     if HERE:
         torch.zeros(1, device="cuda")
         where: Any = contextlib.nullcontext()
@@ -136,7 +171,7 @@ def main(names: list[str]) -> None:
         where = pretended()
     with where:
         for name in names or CALLS:
-            print(json.dumps(told(name, compiled)), flush=True)
+            print(json.dumps(told(name, counted)), flush=True)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from numba.cuda.cudadrv import devicearray, devices, driver as cuda_driver
 
 from numba_cute import config, torch_ops, utils
 from numba_cute.compiler.host import arguments, launching, tensormap
-from numba_cute.compiler.host.native import moulds, plans
+from numba_cute.compiler.host.native import plans, templates
 from numba_cute.seam.hooks.driver import DRIVER
 
 from ..launches import gpu
@@ -77,6 +77,9 @@ def pretended(capability: tuple[int, int] = (9, 0)) -> Iterator[Gpu]:
         "is_available": lambda: True, "is_current_stream_capturing": lambda: False, "is_initialized": lambda: True,
         "device": lambda *_: contextlib.nullcontext(),
     }  # fmt: skip
+    cuda_driver._have_nvjitlink()  # which loads what torch's own libraries have loaded with a context
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # what torch does on a GPU takes no processor
     with pytest.MonkeyPatch.context() as patch:
         for holder in (numba.cuda, numba.cuda.api, numba.cuda.compiler, dispatcher):
             patch.setattr(holder, "get_current_device", lambda: device, raising=False)
@@ -91,7 +94,7 @@ def pretended(capability: tuple[int, int] = (9, 0)) -> Iterator[Gpu]:
         patch.setattr(plans, "current_context", lambda: gpu.CONTEXT)
         patch.setattr(tensormap, "encode", gpu.encode)
         patch.setattr(arguments, "_maps", {})
-        patch.setattr(moulds, "replacing", lambda: gpu.REPLACING.address)
+        patch.setattr(templates, "replacing", lambda: gpu.REPLACING.address)
         patch.setattr(DRIVER, "known", lambda address: True)
         patch.setattr(torch_ops, "_simulated", lambda name, operator: operator)
         patch.setattr(utils.HardwareInfo, "__init__", lambda self, device_id=0: setattr(self, "target", None))
@@ -106,3 +109,4 @@ def pretended(capability: tuple[int, int] = (9, 0)) -> Iterator[Gpu]:
         patch.setattr(torch.Tensor, "device", property(lambda t: DEVICE))
         with config.override(cache=True):
             yield made
+    torch.set_num_threads(threads)

@@ -11,6 +11,7 @@ import pytest
 import numba_cute as cute
 from numba_cute import kernels
 from numba_cute.kernels import gemm
+from numba_cute.kernels.gemm.tuned import tuned
 
 torch = pytest.importorskip("torch")
 
@@ -172,7 +173,7 @@ def test_a_gradient_that_there_is_not_is_refused_where_it_is_traced():
 @SLOW
 def test_the_tuned_gemm_takes_each_cut():
     a, b, c = normal(8, 64), normal(8, 64), torch.zeros(8, 8, dtype=BF16)
-    gemm.launches.tuned(a, b, c, cute.BFloat16)()
+    tuned(a, b, c, cute.BFloat16)()
     assert (c.double() - a.double() @ b.double().T).abs().max() < 0.2
 
 

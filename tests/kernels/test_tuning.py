@@ -13,7 +13,7 @@ import numba_cute as cute
 from benchmarks import tune, tune_choices
 from numba_cute import CuteError, kernels
 from numba_cute.kernels import gemm, tuning
-from numba_cute.kernels.gemm import Plan, launches, plan as gemm_plan
+from numba_cute.kernels.gemm import Plan, entry as of_torch, launches, plan as gemm_plan, tuned as of_gemm
 from numba_cute.testing import Autotuned
 from numba_cute.testing.measuring import Pace
 
@@ -100,7 +100,7 @@ def test_a_shape_of_the_table_takes_its_row_and_one_near_it_too_which_is_told_on
 
 
 def searching(truth, gpu, store=False):
-    """`launches.tuned` on a GPU that takes as long as the model says of other numbers. And the cuts that ran."""
+    """`tuned.tuned` on a GPU that takes as long as the model says of other numbers. And the cuts that ran."""
     ran = []
 
     def launch(a, b, c, dtype, epilogue=None, c_dtype=None, **cut):
@@ -109,9 +109,9 @@ def searching(truth, gpu, store=False):
         time = gemm_plan.modelled(made, tune.Shape(*c.shape), a.shape[-1], dtype, SMS, known=truth)
         return gpu.launch(str(made), time * 1e-6)
 
-    launch.__signature__ = inspect.signature(launches.tuned.function)
+    launch.__signature__ = inspect.signature(of_gemm.tuned.function)
     options = dataclasses.replace(
-        launches.tuned.options, device=gpu, pace=PACE, store=store, progress=False, rounds=1, keep=6
+        of_gemm.tuned.options, device=gpu, pace=PACE, store=store, progress=False, rounds=1, keep=6
     )
     return Autotuned(launch, options), ran
 
@@ -218,18 +218,19 @@ def test_a_search_holds_for_its_epilogue_and_is_kept_on_disk(monkeypatch, tmp_pa
 
 @pytest.fixture
 def torch(monkeypatch):
-    monkeypatch.setattr(launches, "_winners", {})
-    monkeypatch.setattr(launches, "_known", {})
+    monkeypatch.setattr(of_torch, "_winners", {})
+    monkeypatch.setattr(of_torch, "_known", {})
     return pytest.importorskip("torch")
 
 
 @pytest.mark.slow
 def test_matmul_searches_once_and_uses_what_it_found_afterwards(monkeypatch, torch):
     monkeypatch.setattr(launches, "sms_here", lambda: SMS)
+    monkeypatch.setattr(of_torch, "sms_here", lambda: SMS)
     tuned, ran = searching(slower(), FakeGPU())
-    monkeypatch.setattr(launches, "tuned", tuned)
-    used, place = [], launches.launch_on
-    monkeypatch.setattr(launches, "launch_on", lambda *args: used.append(args[3]) or place(*args))
+    monkeypatch.setattr(of_gemm, "tuned", tuned)
+    used, place = [], of_torch.launch_on
+    monkeypatch.setattr(of_torch, "launch_on", lambda *args: used.append(args[3]) or place(*args))
     a, b, sums = torch.randn(8, 40), torch.randn(24, 40).mT, torch.zeros(8)
     epilogue = gemm.total(sums)
     with cute.simulation():
@@ -238,7 +239,7 @@ def test_matmul_searches_once_and_uses_what_it_found_afterwards(monkeypatch, tor
         assert searched and torch.allclose(y, a @ b, atol=0.1) and torch.allclose(sums, (a @ b).sum(1), atol=0.5)
         kernels.matmul(a, b, epilogue=epilogue)
         kernels.matmul(a, b, epilogue=epilogue, tune=True)
-        assert len(ran) == searched and set(used) == {next(iter(launches._winners.values()))}
+        assert len(ran) == searched and set(used) == {next(iter(of_torch._winners.values()))}
         x = a.clone().requires_grad_()
         kernels.matmul(x, b, tune=True).sum().backward()
         assert len(ran) > searched and torch.allclose(x.grad, b.sum(1).expand_as(a), atol=0.1)

@@ -20,7 +20,7 @@ import numpy as np
 import numba_cute as cute
 from numba_cute import arch
 from numba_cute.runtime import from_dlpack
-from numba_cute.seam import static
+from numba_cute.seam import frozen
 
 CASES = {}
 
@@ -78,14 +78,14 @@ class Pair(NamedTuple):
     b: object
 
 
-@static
+@frozen
 class Holds:
     """An object of the user's that never changes."""
 
     x: object
 
 
-@static
+@frozen
 class HoldsMore:
     x: object
     note: object = dataclasses.field(default=None, compare=False)

@@ -18,7 +18,7 @@ from numba_cute.compiler.bridge.object_types import Value
 from numba_cute.compiler.ground.target import compiling_for
 from numba_cute.compiler.host import arguments, launching, tensormap
 from numba_cute.compiler.host.kernel import CuteKernel
-from numba_cute.compiler.host.native import driver, moulds, packing, plans
+from numba_cute.compiler.host.native import driver, packing, plans, templates
 
 CONTEXT = 7
 ARRAY = 40
@@ -146,7 +146,7 @@ def a_gpu():
         patch.setattr(plans, "current_context", lambda: CONTEXT)
         patch.setattr(tensormap, "encode", encode)
         patch.setattr(arguments, "_maps", {})
-        patch.setattr(moulds, "replacing", lambda: REPLACING.address)
+        patch.setattr(templates, "replacing", lambda: REPLACING.address)
         patch.setattr("numba_cute.seam.hooks.driver.DRIVER.known", lambda address: True)
         with config.override(cache=False), compiling_for("sm_90a"):
             yield made

@@ -8,16 +8,16 @@ from contextlib import contextmanager
 
 from numba_cute import runtime
 from numba_cute.compiler.host.native import known
-from numba_cute.seam import is_static_class
+from numba_cute.seam import is_frozen_class
 from numba_cute.seam.hooks import casting
 
 
 @contextmanager
 def casts():
-    """Moulds of this block's own."""
+    """Templates of this block's own."""
     before = [(x, dict(vars(x))) for x in (casting.CASTING, *casting.FUNCTIONS)]
     told = list(casting._told)
-    made = known.moulds.__wrapped__()
+    made = known.templates.__wrapped__()
     try:
         yield made
     finally:
@@ -46,7 +46,7 @@ def anew(x):
     """Return an argument with other objects of this library's in it, which remember nothing."""
     if type(x) is tuple:
         return tuple(map(anew, x))
-    if not is_static_class(type(x)):
+    if not is_frozen_class(type(x)):
         return x
     made = object.__new__(type(x))
     for field in dataclasses.fields(x):

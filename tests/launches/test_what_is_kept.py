@@ -25,7 +25,7 @@ from numba_cute.compiler.bridge.exact import Changes, exact
 from numba_cute.compiler.host import configured, launching, mapped
 from numba_cute.compiler.host.native import plans, sites, words
 from numba_cute.runtime import from_dlpack, remembered
-from numba_cute.seam import static
+from numba_cute.seam import frozen
 from tests.compiler.casts import Array, Host
 from tests.compiler.noting import launches, packed, planned
 
@@ -192,7 +192,7 @@ def test_arrays_that_are_not_what_lies_in_their_memory_are_refused(name):
     with casts():
         for _ in range(2):
             from_dlpack(saying())
-        for _ in range(2):  # where a mould of such arrays is, too
+        for _ in range(2):  # where a template of such arrays is, too
             with pytest.raises(cute.CuteError, match=why):
                 from_dlpack(make())
     assert from_dlpack(np.zeros((0, 3), np.float32)).shape == (0, 3)
@@ -348,7 +348,7 @@ def test_a_check_finds_a_plan_that_launches_something_else():
 def test_a_check_finds_a_function_that_is_remembered_and_gives_something_else():
     held = [3]
 
-    @static
+    @frozen
     class Of:
         n: int
 
@@ -360,7 +360,7 @@ def test_a_check_finds_a_function_that_is_remembered_and_gives_something_else():
 
         for _ in range(3):
             assert function(array())[1] == Of(3)
-        own = function.moulds
+        own = function.templates
         own._function = lambda x: (from_dlpack(x), Of(held[0]))
         function(array())
         held[0] = 4

@@ -9,7 +9,7 @@ import inspect
 import pytest
 
 from numba_cute import layout as cl
-from numba_cute.seam import CuteError, is_static_class, is_traced
+from numba_cute.seam import CuteError, is_frozen_class, is_traced
 
 PUBLIC = {name: getattr(cl, name) for name in cl.__all__}
 FUNCTIONS = {name: f for name, f in PUBLIC.items() if inspect.isfunction(f)}
@@ -27,7 +27,7 @@ def test_functions_are_traced_explicit_and_documented(name):
 @pytest.mark.parametrize("name", CLASSES)
 def test_classes_are_static_immutable_and_documented(name):
     c = CLASSES[name]
-    assert is_static_class(c) and c.__doc__ and c.__hash__
+    assert is_frozen_class(c) and c.__doc__ and c.__hash__
     assert c.__dataclass_params__.frozen
     methods = [m for n, m in vars(c).items() if inspect.isfunction(m) and n not in KEPT_PLAIN]
     assert all(is_traced(m) for m in methods), [m.__name__ for m in methods if not is_traced(m)]

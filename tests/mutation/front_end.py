@@ -54,8 +54,11 @@ _TESTED = {
     "tests/sim": """
         front_end typed_kernels numba_names arithmetic debugging conversions places bytecode""",
     "tests/core": """
-        messages errors internal_errors narrow unknown_names truth names shared_arrays run_time_numbers
-        const_expr scalars whose reference_names numbas_functions""",
+        names run_time_numbers scalars reference_names numbas_functions""",
+    "tests/seam": """
+        messages errors internal_errors unknown_names const_expr whose""",
+    "tests/tensor": """
+        narrow truth shared_arrays""",
     "tests/experimental": """
         names""",
     "tests/mistakes": """

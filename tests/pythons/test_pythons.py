@@ -14,7 +14,7 @@ import pytest
 from numba import cuda
 
 import numba_cute as cute
-from numba_cute.compiler.host.native import known, launcher, moulds, sites, trusted
+from numba_cute.compiler.host.native import known, launcher, sites, templates, trusted
 from numba_cute.seam.ground import bytecode, pythons
 from numba_cute.seam.ground.bytecode import operations
 from numba_cute.seam.ground.pythons import Inside, PythonWarning
@@ -121,7 +121,7 @@ def test_nothing_is_cast_on_another(monkeypatch):
     monkeypatch.setattr(casting.CASTING, "derived", casting.run)
     monkeypatch.setattr(casting, "FUNCTIONS", ())
     monkeypatch.setattr(known, "FUNCTIONS", ())
-    monkeypatch.setattr(known, "moulds", lambda: pytest.fail("a mould was made"))
+    monkeypatch.setattr(known, "templates", lambda: pytest.fail("a template was made"))
     known.begin()
     with pytest.warns(PythonWarning, match="made anew for each launch"):
         assert [casting.CASTING.derived(abs, -i) for i in range(40)] == [*range(40)]
@@ -129,10 +129,10 @@ def test_nothing_is_cast_on_another(monkeypatch):
 
 def test_an_object_without_its_fields_is_no_object(monkeypatch):
     """As Python 3.13.0 has it where `PyObject_GenericSetDict` was called."""
-    monkeypatch.setattr(moulds.Made, "number", None, raising=False)
-    made = moulds.Mould._object
-    without = lambda self, one, steps, at: made(self, moulds.Made(one.cls, {}, {}, one.slots), steps, at)  # noqa: E731
-    monkeypatch.setattr(moulds.Mould, "_object", without)
+    monkeypatch.setattr(templates.Made, "number", None, raising=False)
+    made = templates.Template._object
+    without = lambda self, one, steps, at: made(self, templates.Made(one.cls, {}, {}, one.slots), steps, at)  # noqa: E731
+    monkeypatch.setattr(templates.Template, "_object", without)
     found = Inside("its objects", "", trusted._casts).difference
     assert found is not None
 

@@ -32,7 +32,7 @@ import hopper_gemm  # noqa: E402
 def launched(kernel, grid, block, args, smem=0, **options):
     """Run it, without checks if none are asked for; gives the run."""
     simulated = simulate(kernel, **{"checks": False, **options})
-    return simulated.once(*simulated.configured((grid, block, 0, smem)), tuple(args), simulated.seed)
+    return simulated.once(*simulated.configured((grid, block, 0, smem)), [tuple(args)], simulated.seed)
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ from numba import cuda
 from numba.cuda import grid, syncthreads
 
 from numba_cute import dtypes
-from numba_cute.seam import CuteError, static, struct
+from numba_cute.seam import CuteError, frozen, struct
 from numba_cute.sim import DeadlockError, OutOfBoundsError, SimError, simulate
 
 FULL = 0xFFFFFFFF
@@ -179,7 +179,7 @@ def test_syncthreads_that_some_threads_skip():
         simulate(kernel)[1, 64]()
 
 
-@static
+@frozen
 class Box:
     """An argument with run-time leaves."""
 

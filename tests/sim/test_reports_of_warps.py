@@ -93,5 +93,5 @@ def test_lanes_that_write_the_same_to_one_place_do_so_in_turn():
         _tile(out)[t // 2] = _tile(x)[t // 2]
 
     x, out = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
-    assert simulate(kernel, checks=("-same_values",)).once((1, 1, 1), (32, 1, 1), 0, (x, out), None).shared
+    assert simulate(kernel, checks=("-same_values",)).once((1, 1, 1), (32, 1, 1), 0, [(x, out)], None).shared
     np.testing.assert_array_equal(out[:16], x[:16])

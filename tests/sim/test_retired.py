@@ -57,7 +57,7 @@ def outcome(program, shares):
     simulated = simulate(performs)
     own = [cute.runtime.from_dlpack(a) for a in (program, data, flags, out)]
     try:
-        ran = simulated.once(*simulated.configured((BLOCKS, LANES)), tuple(own), None)
+        ran = simulated.once(*simulated.configured((BLOCKS, LANES)), [tuple(own)], None)
     except SimError as e:
         return re.sub("0x[0-9a-f]+", "", str(e)), data.tolist(), out.tolist(), True
     return None, data.tolist(), out.tolist(), ran.shared or not shares

@@ -29,7 +29,7 @@ def run(request, monkeypatch):
 
     def start(kernel, *args, threads=32):
         simulated = simulate(kernel, checks=request.param != "together")
-        done = simulated.once((1, 1, 1), (threads, 1, 1), 0, args, None)
+        done = simulated.once((1, 1, 1), (threads, 1, 1), 0, [args], None)
         assert done.shared is (request.param != "one by one")
         return args[-1]
 
@@ -298,7 +298,7 @@ def test_lanes_that_run_together_compute_what_each_alone_does(monkeypatch, kinds
         for at in range(0, len(pairs), 32):
             a, b = (np.array([p[i] for p in pairs[at : at + 32]], kinds[i]) for i in (0, 1))
             out = np.zeros((25, 32), np.float64)
-            done = simulate(kernel, checks=False).once((1, 1, 1), (32, 1, 1), 0, (a, b, out), None)
+            done = simulate(kernel, checks=False).once((1, 1, 1), (32, 1, 1), 0, [(a, b, out)], None)
             assert done.shared is (not found)
             rows.append([bits(x) for x in out.reshape(-1)])
         found.append(rows)

@@ -325,7 +325,7 @@ def test_kernels_compute_in_the_types_that_the_compiler_gives_variables(monkeypa
         monkeypatch.setattr(launch, "why_alone", lambda *_: "a test")
     else:
         monkeypatch.setattr(launch, "uses_library", lambda _: True)
-    done = simulate(kernel, checks=way != "together").once((1, 1, 1), (32, 1, 1), 0, (got, f, i), None)
+    done = simulate(kernel, checks=way != "together").once((1, 1, 1), (32, 1, 1), 0, [(got, f, i)], None)
     assert done.shared is (way != "one by one")
     np.testing.assert_array_equal(got, want)
 
@@ -354,7 +354,7 @@ def test_what_threads_exchange_has_a_type(monkeypatch, way):
     else:
         monkeypatch.setattr(launch, "uses_library", lambda _: True)
     out, given = np.zeros((5, 32)), np.full(33, 1 << 40)
-    done = simulate(exchanged, checks=way != "together").once((1, 1, 1), (32, 1, 1), 0, (out, given), None)
+    done = simulate(exchanged, checks=way != "together").once((1, 1, 1), (32, 1, 1), 0, [(out, given)], None)
     assert done.shared is (way != "one by one")
     np.testing.assert_array_equal(out[:4], 2.0**80)
     np.testing.assert_array_equal(out[4], float(2**31 - 1) * 2.0**33)

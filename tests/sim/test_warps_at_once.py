@@ -19,7 +19,7 @@ WARPS, FULL = 3, 0xFFFFFFFF
 
 def run(kernel, args, block=32 * WARPS, smem=8192, grid=1, **options):
     simulated = simulate(kernel, **options)
-    return simulated.once(*simulated.configured((grid, block, 0, smem)), args, None)
+    return simulated.once(*simulated.configured((grid, block, 0, smem)), [args], None)
 
 
 def exchanges(out):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests import api
-from website import links, reference
+from website import links, reference, versions
 from website.docstrings import as_markdown
 from website.flavour import as_python_markdown
 
@@ -42,6 +42,16 @@ def test_a_docstring_becomes_a_list_of_parameters_with_its_ptx_errors_and_exampl
         "Do it.\n\n- `x`: a \\* b.\n- `y`, `z`: two lines.\n\n*Raises* CuteError for none.\n\n"
         "*PTX* `ld.global`, from sm_80.\n\n```python\n>>> f(1)\n2\n```"
     )  # fmt: skip
+    assert as_markdown("Do it. PTX abs and setp, any\ntarget.", []) == "Do it.\n\n*PTX* `abs and setp`, any target."
+
+
+def test_a_tag_is_the_version_that_comes_without_one_unless_a_later_is_there():
+    assert versions.names("main", ["0.2.0"]) == ["dev"]
+    assert versions.names("v0.2.0", []) == versions.names("v0.2.0", ["dev", "0.1.9"]) == ["0.2.0", "latest"]
+    assert versions.names("v0.10.0", ["0.9.0"]) == ["0.10.0", "latest"]
+    assert versions.names("v0.2.1", ["0.3.0", "0.2.0"]) == ["0.2.1"]
+    with pytest.raises(SystemExit, match="'v0.3' is neither main nor a release's tag"):
+        versions.names("v0.3", [])
 
 
 def test_long_signatures_have_a_line_for_each_parameter():

@@ -12,7 +12,7 @@ from numba_cute.nvgpu.tcgen05 import Field
 from numba_cute.pipeline import Agent, CooperativeGroup
 from numba_cute.runtime import from_dlpack
 
-from ..atoms import umma_kernels as umma
+from ..nvgpu import umma_kernels as umma
 
 THREADS, STAGES, TILES = 160, 2, 3
 EPILOGUE = CooperativeGroup(Agent.Thread, 128)

@@ -17,8 +17,8 @@ from numba_cute.seam import CuteError
 from numba_cute.utils import mixed_input_helpers as mixed, sm100
 from numba_cute.utils.mixed_input_helpers import TransformMode
 
-from ..atoms.test_umma import results
-from ..atoms.umma_kernels import fence_after, fence_before, parts, read_words, result_words, write_words
+from ..nvgpu.test_umma import results
+from ..nvgpu.umma_kernels import fence_after, fence_before, parts, read_words, result_words, write_words
 
 BF16, F16, F32 = cute.BFloat16, cute.Float16, cute.Float32
 TILE = (128, 64, 64)

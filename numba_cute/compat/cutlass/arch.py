@@ -9,14 +9,14 @@ from typing import Any
 from ... import arch
 from ...arch import map_dsmem_ptr
 from ...dtypes import DType, Int32
-from ...seam import Int, static, traced
+from ...seam import Int, frozen, traced
 from ...tensor.pointer import Pointer
 from ..ptx_text import meaning as meaning_of, numbered
 
 __all__ = ["ProxyKind", "SharedSpace", "inline_ptx", "log2_of_pow2_int", "mapa"]
 
 
-@static
+@frozen
 class ProxyKind:
     """The kinds of proxies that `fence_proxy` takes: texts today."""
 
@@ -26,7 +26,7 @@ class ProxyKind:
     async_shared = "async.shared"
 
 
-@static
+@frozen
 class SharedSpace:
     """The parts of shared memory that `fence_proxy` takes: texts today."""
 

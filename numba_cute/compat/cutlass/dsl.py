@@ -12,7 +12,7 @@ from typing import Any
 from ...compiler.host.result import CompiledHost
 from ...dtypes import BFloat16, Boolean, DType, Float16, Float32, Float64, Int8, Int16, Int32, Int64
 from ...isa.form.targets import TARGETS, supports
-from ...seam import CuteError, StaticEnum, current, current_or, static, traced
+from ...seam import CuteError, StaticEnum, current, current_or, frozen, traced
 from ...utils.tile_scheduler import PersistentTileSchedulerParams
 from ..launch_errors import DSLCudaRuntimeError
 from .dialects import Operation
@@ -86,7 +86,7 @@ Arch = _named("Arch", {name: _value(name) for name in TARGETS})
 Arch.__doc__ = "The targets that there are, as `sm_90a`."
 
 
-@static
+@frozen
 @dataclass(frozen=True)
 class BaseDSL:
     """The compiler of the CuTe DSL, of which files ask the target."""
@@ -115,7 +115,7 @@ def _giving(dtype: DType) -> Any:
     return lambda self: dtype
 
 
-@static
+@frozen
 class _Types:
     """The types of MLIR that texts of PTX are given: here element types."""
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ... import isa
 from ...dtypes import DType, Uint64
-from ...seam import CuteError, StaticEnum, static, traced
+from ...seam import CuteError, StaticEnum, frozen, traced
 from ...seam.ground.naming import shown
 from ...tensor.pointer import AddressSpace, Pointer, recast_ptr
 
@@ -31,7 +31,7 @@ class TmaDescriptorTiledType:
         return Descriptor.TILED
 
 
-@static
+@frozen
 class PointerKind:
     """Describes a type of pointers; `PtrType.get` makes it. element: a DType or a Descriptor. space: the memory.
     alignment: in bytes."""

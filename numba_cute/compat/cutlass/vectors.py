@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...dtypes import DType, Uint8, Uint16, Uint32, Uint64
-from ...seam import CuteError, current, static, traced
+from ...seam import CuteError, current, frozen, traced
 from ...tensor.ssa import TensorSSA
 from ..ptx_registers import as_type
 
@@ -15,7 +15,7 @@ __all__ = ["Vector", "VectorType", "bits_as", "from_elements"]
 _WORDS = {8: Uint8, 16: Uint16, 32: Uint32, 64: Uint64}
 
 
-@static
+@frozen
 class Vector:
     """Numbers of one type. elements: they, in a tuple. dtype: their element type."""
 
@@ -49,7 +49,7 @@ class Vector:
         return self.elements[index]
 
 
-@static
+@frozen
 class VectorType:
     """A type of vectors, by which functions of MLIR make them. shape: the extents. element_type: the element type."""
 

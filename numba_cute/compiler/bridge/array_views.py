@@ -11,7 +11,7 @@ from numba.cuda.np.arrayobj import make_array
 
 from ... import dtypes, seam
 from ...seam import CuteError
-from ..emit.leaves import Number
+from ..emit.leaves import NumberLeaf
 from ..emit.tracer import Tracer
 from .shared_arrays import SharedArray
 
@@ -26,15 +26,15 @@ def view_of(ty: types.Array, value: Any, tracer: Tracer) -> seam.ArrayView:
         raise CuteError(f"an array of {ty.dtype} has no CuTe element type")
     shared = isinstance(ty, SharedArray)
     if tracer.builder is None:
-        data: Any = Number(types.uint32 if shared else types.uint64)
-        shape: tuple[Any, ...] = tuple(Number(types.int64) for _ in range(ty.ndim))
+        data: Any = NumberLeaf(types.uint32 if shared else types.uint64)
+        shape: tuple[Any, ...] = tuple(NumberLeaf(types.int64) for _ in range(ty.ndim))
         strides: tuple[Any, ...] = shape
     else:
         b = tracer.builder
         array = make_array(ty)(tracer.context, b, value)
         data = _data_address(b, array.data, shared)
-        shape = tuple(Number(types.int64, v) for v in cgutils.unpack_tuple(b, array.shape, ty.ndim))
-        strides = tuple(Number(types.int64, v) for v in cgutils.unpack_tuple(b, array.strides, ty.ndim))
+        shape = tuple(NumberLeaf(types.int64, v) for v in cgutils.unpack_tuple(b, array.shape, ty.ndim))
+        strides = tuple(NumberLeaf(types.int64, v) for v in cgutils.unpack_tuple(b, array.strides, ty.ndim))
     size = dtype.bytes
     elements: list[Any] = [tracer.arith("sdiv", s, size) for s in strides]
     if ty.layout == "C":
@@ -54,12 +54,12 @@ def given_array(view: seam.ArrayView) -> Any:
     return vars(view).get(_GIVEN)
 
 
-def _data_address(builder: Any, data: Any, shared: bool) -> Number:
+def _data_address(builder: Any, data: Any, shared: bool) -> NumberLeaf:
     """Return where an array's elements begin: anywhere in memory, or in shared memory."""
     if not shared:
-        return Number(types.uint64, builder.ptrtoint(data, ir.IntType(64)))
+        return NumberLeaf(types.uint64, builder.ptrtoint(data, ir.IntType(64)))
     there = builder.addrspacecast(data, ir.PointerType(data.type.pointee, 3))
-    return Number(types.uint32, builder.ptrtoint(there, _I32))
+    return NumberLeaf(types.uint32, builder.ptrtoint(there, _I32))
 
 
 _DTYPES = {

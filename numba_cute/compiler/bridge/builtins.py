@@ -20,7 +20,7 @@ from ... import seam
 from ...seam import CuteError
 from ...seam.guards.messages import no_array
 from ...seam.marks.decorators import no_step
-from ..emit.leaves import Number
+from ..emit.leaves import NumberLeaf
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
 from . import contexts, objects
@@ -44,7 +44,7 @@ def _walked(x: Any) -> Any:
 
 def _contains(where: Any, x: Any) -> Any:
     held = (x, *where) if isinstance(where, (tuple, list)) else (x,)
-    found = any(objects.is_object(item) or isinstance(item, (list, Number)) for item in held)
+    found = any(objects.is_object(item) or isinstance(item, (list, NumberLeaf)) for item in held)
     return objects.contains(where, x) if found else operator.contains(where, x)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...isa.form.targets import asked
-from ...seam.ground.bytecode import Operation, operations
+from ...seam.ground.bytecode import Named, Operation, names_in, operations
 from ...seam.ground.packages import package_of
 from ...seam.marks.plain import is_users_module
 
@@ -143,26 +143,41 @@ def of(code: CodeType) -> tuple[Found, ...]:
     """Return what code reads by name, without the code of functions in it, as (kind, name, the attributes that follow):
     a global, a cell of the closure, an import in the function (module, level, member or None), an attribute; or what
     it does that cannot be followed (refused)."""
-    done = operations(code)
-    return tuple(dict.fromkeys(found for at in range(len(done)) for found in _at(done, at)))
+    return tuple(dict.fromkeys(_found(code, names_in(code))))
 
 
-def _at(done: tuple[Operation, ...], at: int) -> Iterator[Found]:
-    o = done[at]
-    if o.name in ("STORE_GLOBAL", "DELETE_GLOBAL"):
-        yield "refused", f"sets the global `{o.value}`", ()
-    elif o.name == "LOAD_GLOBAL" and o.value.isidentifier():
-        yield "global", o.value, _chain(done, at)
-    elif o.name == "LOAD_DEREF":
-        yield "cell", o.value, _chain(done, at)
-    elif o.name in ("LOAD_ATTR", "STORE_ATTR"):
-        if o.value.startswith("__") and o.value.endswith("__") and o.value not in _SPECIAL:
-            yield "refused", f"reads `{o.value}`", ()
-        if o.value in _WHERE:
-            yield "refused", f"reads where code stands (`{o.value}`)", ()
-        yield "attribute", o.value, ()
-    elif o.name == "IMPORT_NAME":
-        yield from _imports(done, at)
+def _found(code: CodeType, names: tuple[Named, ...]) -> Iterator[Found]:
+    imports = iter(()) if all(n.by != "IMPORT_NAME" for n in names) else _all_imports(operations(code))
+    for at, (by, name, _) in enumerate(names):
+        if by in ("STORE_GLOBAL", "DELETE_GLOBAL"):
+            yield "refused", f"sets the global `{name}`", ()
+        elif by == "LOAD_GLOBAL" and name.isidentifier():
+            yield "global", name, _attributes_behind(names, at)
+        elif by == "LOAD_DEREF":
+            yield "cell", name, _attributes_behind(names, at)
+        elif by in ("LOAD_ATTR", "STORE_ATTR"):
+            if name.startswith("__") and name.endswith("__") and name not in _SPECIAL:
+                yield "refused", f"reads `{name}`", ()
+            if name in _WHERE:
+                yield "refused", f"reads where code stands (`{name}`)", ()
+            yield "attribute", name, ()
+        elif by == "IMPORT_NAME":
+            yield from next(imports)
+
+
+def _attributes_behind(names: tuple[Named, ...], at: int) -> tuple[str, ...]:
+    """Return the attributes that are read one after another of what is loaded by a name."""
+    end = at + 1
+    while end < len(names) and names[end].follows and names[end].by == "LOAD_ATTR":
+        end += 1
+    return tuple(n.name for n in names[at + 1 : end])
+
+
+def _all_imports(done: tuple[Operation, ...]) -> Iterator[list[Found]]:
+    """Yield what each `import` in a function binds, in their order."""
+    for at, o in enumerate(done):
+        if o.name == "IMPORT_NAME":
+            yield list(_imports(done, at))
 
 
 def _chain(done: tuple[Operation, ...], at: int) -> tuple[str, ...]:

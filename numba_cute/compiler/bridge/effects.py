@@ -152,5 +152,5 @@ def objects_in(value: Any) -> Iterator[Any]:
     elif seam.is_struct_class(kind) or plain.is_plain(value):
         yield value
         yield from objects_in(tuple(plain.fields_of(value).values()))
-    elif seam.is_static_class(kind) and dataclasses.is_dataclass(value):
+    elif seam.is_frozen_class(kind) and dataclasses.is_dataclass(value):
         yield from objects_in(tuple(getattr(value, f, None) for f in tree.fields_of(kind)))

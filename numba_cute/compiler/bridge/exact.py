@@ -2,7 +2,8 @@
 """Prove that an object never changes, and find a key that tells it from all others, by type and bits.
 
 Python's `==` takes 1 for True, 1.0 for 1 and -0.0 for 0.0, and what compares equal or has a hash may change all the
-same. Types, plans and moulds keep only what `exact` gives a key of. Of anything else `changing` says what it holds now.
+same. Types, plans and templates keep only what `exact` gives a key of. Of anything else `changing` says what it holds
+now.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def exact(x: Any, ours: bool = False) -> Any:
         return kind, exact(x.start), exact(x.stop), exact(x.step)
     if _is_one(x) or (ours and isinstance(x, (FunctionType, CUDADispatcher, type, enum.Enum))):
         return Same(x)
-    if is_ours(kind) and (seam.is_static_class(kind) or _is_frozen(kind)):
+    if is_ours(kind) and (seam.is_frozen_class(kind) or _is_frozen(kind)):
         return kind, tuple([exact(getattr(x, name), ours) for name in _fields(kind)])
     raise Changes(x)
 

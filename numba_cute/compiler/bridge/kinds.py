@@ -23,14 +23,14 @@ from .tree import Spec, fields_of
 from .values import numba_type
 
 
-def kind_of(ty: types.Type) -> Kind:
+def kind_of_type(ty: types.Type) -> Kind:
     """Return what the simulator converts to, for values of a type; None if nothing in them is converted."""
     if isinstance(ty, Value):
         return _kind_within(ty.spec)
     if isinstance(ty, (types.Omitted, types.Literal)):
         return LITERALS.get(type(ty.value if isinstance(ty, types.Omitted) else ty.literal_value))
     if isinstance(ty, types.BaseTuple):
-        return group(map(kind_of, ty))
+        return group(map(kind_of_type, ty))
     if isinstance(ty, GivenFloat):
         return LITERALS[float]
     try:
@@ -42,7 +42,7 @@ def kind_of(ty: types.Type) -> Kind:
 def _kind_within(spec: Spec) -> Kind:
     """Return the kind of a part of an immutable object, of which numbers alone are converted."""
     if spec[0] == "leaf":
-        return kind_of(spec[1]) if isinstance(spec[1], (types.Integer, types.Boolean)) else None
+        return kind_of_type(spec[1]) if isinstance(spec[1], (types.Integer, types.Boolean)) else None
     if spec[0] in ("tuple", "list", "named"):
         return group(map(_kind_within, spec[-1]))
     if spec[0] == "node":
@@ -58,7 +58,7 @@ def given_as(ty: types.Type) -> Any:
         return Static(ty.literal_value)
     if isinstance(ty, GivenFloat):
         return Static(ty.value)
-    return group(map(given_as, ty)) if isinstance(ty, types.BaseTuple) else outline(kind_of(ty))
+    return group(map(given_as, ty)) if isinstance(ty, types.BaseTuple) else outline(kind_of_type(ty))
 
 
 def held_by(ty: types.Type) -> tuple[tuple[str, Any], ...]:

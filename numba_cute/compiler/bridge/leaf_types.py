@@ -15,7 +15,7 @@ from ... import dtypes, seam
 from ...isa.facts.tensormap import TensorMapRecord
 from ...seam import CuteError
 from ..emit.entry import TENSOR_MAP_BYTES
-from ..emit.leaves import Number, RegFile, VectorLeaf, element_ir, scalar_type, slots
+from ..emit.leaves import NumberLeaf, RegFile, VectorLeaf, element_ir, scalar_type, slots
 from .returns import Object
 
 
@@ -106,7 +106,7 @@ def multiple(base: types.Type, divisor: int) -> types.Type:
 
 def leaf_type(leaf: seam.Leaf) -> types.Type:
     """Return the Numba type of a leaf, the compiler's own or a host one."""
-    if isinstance(leaf, Number):
+    if isinstance(leaf, NumberLeaf):
         return multiple(leaf.type, leaf.divisor)
     if isinstance(leaf, RegFile):
         return Registers(leaf.dtype, leaf.count)
@@ -126,5 +126,5 @@ def make_leaf(ty: types.Type, value: Any) -> seam.Leaf:
     if isinstance(ty, Vector):
         return VectorLeaf(ty.dtype, ty.count, value)
     if isinstance(ty, TensorMapType):
-        return Number(types.uint64, value)
-    return Number(ty.literal_type, value, ty.divisor) if isinstance(ty, Multiple) else Number(ty, value)
+        return NumberLeaf(types.uint64, value)
+    return NumberLeaf(ty.literal_type, value, ty.divisor) if isinstance(ty, Multiple) else NumberLeaf(ty, value)

@@ -25,7 +25,7 @@ from ...seam.marks.host_objects import python_of
 from ...seam.marks.plain import is_users_module, own_signature
 from ...seam.source.language import NO_KEY, no_function, no_operator
 from ...seam.source.texts import NO_TEXT, asked
-from ..emit.leaves import Number
+from ..emit.leaves import NumberLeaf
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
 from ..ground.refusals import kind
@@ -110,9 +110,9 @@ def same(a: Any, b: Any) -> Any:
     if (x._ty.cls, x._ty.fields) != (y._ty.cls, y._ty.fields):
         return False
     if tracer.builder is None:
-        return Number(types.boolean)
+        return NumberLeaf(types.boolean)
     at = [tracer.builder.ptrtoint(p._ptr, ir.IntType(64)) for p in (x, y)]
-    return Number(types.boolean, tracer.builder.icmp_unsigned("==", *at))
+    return NumberLeaf(types.boolean, tracer.builder.icmp_unsigned("==", *at))
 
 
 def _tracer() -> Any:
@@ -143,7 +143,7 @@ def unequal(a: Any, b: Any) -> Any:
 
 def opposite(x: Any) -> Any:
     """Return `not x` of a truth value."""
-    return _tracer().compare("==", x, False) if isinstance(x, Number) else not x
+    return _tracer().compare("==", x, False) if isinstance(x, NumberLeaf) else not x
 
 
 def _is_derived(a: Any, b: Any) -> bool:
@@ -176,10 +176,10 @@ def _equal_values(a: Any, b: Any) -> Any:
     if any(isinstance(a, kind) and isinstance(b, kind) for kind in (tuple, list)):
         return len(a) == len(b) and _all(equal(x, y) for x, y in zip(a, b))
     numbers = (bool, int, float)
-    if type(a) is Number or type(b) is Number:
-        other = b if type(a) is Number else a
-        return _tracer().operate("eq", a, b) if type(other) is Number or isinstance(other, numbers) else False
-    if any(isinstance(x, Leaf) or (seam.is_static_class(type(x)) and not seam.is_static(x)) for x in (a, b)):
+    if type(a) is NumberLeaf or type(b) is NumberLeaf:
+        other = b if type(a) is NumberLeaf else a
+        return _tracer().operate("eq", a, b) if type(other) is NumberLeaf or isinstance(other, numbers) else False
+    if any(isinstance(x, Leaf) or (seam.is_frozen_class(type(x)) and not seam.is_static(x)) for x in (a, b)):
         raise CuteError(f"{a!r} == {b!r}: objects that hold these are not compared; compare their numbers")
     return a == b
 
@@ -187,7 +187,7 @@ def _equal_values(a: Any, b: Any) -> Any:
 def _all(results: Iterable[Any]) -> Any:
     known: Any = True
     for r in results:
-        if not isinstance(r, Number):
+        if not isinstance(r, NumberLeaf):
             if not r:
                 return False
         else:
@@ -214,9 +214,9 @@ def truth(x: Any) -> Any:
     if not is_object(x):
         return (
             _tracer().compare("!=", x, 0)
-            if isinstance(x, Number) and x.type != types.boolean
+            if isinstance(x, NumberLeaf) and x.type != types.boolean
             else x
-            if isinstance(x, Number)
+            if isinstance(x, NumberLeaf)
             else bool(x)
         )
     result = _asked(x, "__bool__")
@@ -234,7 +234,7 @@ def _is_any(items: Any) -> Any:
 
 
 def _sorted(items: Any) -> list[Any]:
-    ordered = (Number, bool, int, float, str, tuple, list)
+    ordered = (NumberLeaf, bool, int, float, str, tuple, list)
     if not seam.is_static(items) and all(isinstance(x, ordered) or is_object(x) for x in items):
         raise CuteError("sorted(…) of what is known only at run time: the order must be static")
     return sorted(items)

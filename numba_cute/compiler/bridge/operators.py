@@ -16,7 +16,7 @@ from ... import seam
 from ...seam import CuteError
 from ...seam.marks.host_objects import mapping_of
 from ...seam.source.language import no_operator
-from ..emit.leaves import Number
+from ..emit.leaves import NumberLeaf
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
 from ..ground.refusals import SIGNS, kind
@@ -48,7 +48,7 @@ def value_cast(context: Any, builder: Any, fromty: Value, toty: Value, val: Any)
             member = ir.Constant(context.get_value_type(t), -1)
             value = builder.insert_value(value, member, i)
             continue
-        member = tracer.ir(leaf, types.unliteral(t)) if isinstance(leaf, (int, Number)) else leaf.ir
+        member = tracer.ir(leaf, types.unliteral(t)) if isinstance(leaf, (int, NumberLeaf)) else leaf.ir
         value = builder.insert_value(value, member, i)
     return value
 

@@ -39,7 +39,7 @@ from numba.cuda.stubs import Stub
 from ... import promotion
 from ...isa.form.targets import asked
 from ...seam.ground.packages import is_library, package_of
-from ...seam.marks.decorators import is_static_class, is_struct_class
+from ...seam.marks.decorators import is_frozen_class, is_struct_class
 from ...seam.marks.plain import is_users_module
 from . import code_reads
 from .holdings import MISSING, is_made_in_python, own, state
@@ -74,12 +74,13 @@ class Walk(Walking):
     """Visits what is reached from some objects, each by what it is."""
 
     def _look(self, obj: Any, name: str) -> None:
-        for kinds, look in _KINDS:
-            if issubclass(type(obj), kinds):  # which no `__class__` of the user's changes
-                self.tell(look.__name__, type(obj).__module__, type(obj).__qualname__)
-                look(self, obj, name)
-                return
-        self._object(obj, name)
+        cls = type(obj)  # which no `__class__` of the user's changes
+        look = self._looks.get(cls)
+        if look is None:
+            look = self._looks[cls] = next((look for kinds, look in _KINDS if issubclass(cls, kinds)), Walk._object)
+        if look is not Walk._object:
+            self.tell_class(look.__name__, cls)
+        look(self, obj, name)
 
     # ------------------------------------------------------------ functions
 
@@ -326,7 +327,7 @@ class Walk(Walking):
             return
         if not (is_users_module(cls.__module__) or code_reads.is_pure(cls.__module__)):
             raise Unfollowed(f"`{name}` is a class of {cls.__module__}")
-        is_static_class(cls), is_struct_class(cls)  # a kernel before may have made one of it
+        is_frozen_class(cls), is_struct_class(cls)  # a kernel before may have made one of it
         self.refer(self.read(lambda: type(cls)), name)
         self.refer_all(self.read(lambda: list(cls.__mro__[1:])), name)
         self.refer_named(self.read(lambda: {n: x for n, x in own(vars(cls)).items() if n not in _NOT_READ}), name)
@@ -380,7 +381,7 @@ class Walk(Walking):
 
     def _object(self, x: Any, name: str) -> None:
         cls = type(x)
-        self.tell("object", cls.__module__, cls.__qualname__)
+        self.tell_class("object", cls)
         if self.is_constant(x) or cls is object or isinstance(x, Stub):
             return
         if any((c.__module__, c.__name__) in _NUMBERS_OF for c in cls.__mro__):

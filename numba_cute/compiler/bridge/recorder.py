@@ -256,7 +256,7 @@ def _of_followed(x: Any) -> bool:
 
 def _carries(x: Any) -> bool:
     """Say whether an immutable object is followed, is of a class of the user's, or holds what is followed."""
-    if not seam.is_static_class(type(x)):
+    if not seam.is_frozen_class(type(x)):
         return False
     held = (getattr(x, f, None) for f in tree.fields_of(type(x)))
     return _of_followed(x) or plain.is_users_class(type(x)) or any(map(_of_followed, held))

@@ -2,7 +2,7 @@
 """Objects as trees: what is static (a hashable spec) apart from what is known only at run time (a list of leaves).
 
 A spec is a nested tuple: ("leaf", numba type), of an object of the kernel too, ("tuple", specs), ("list", specs),
-("node", class, specs) for an instance of a `static` class, ("named", class, specs) for a named tuple, ("partial",
+("node", class, specs) for an instance of a `frozen` class, ("named", class, specs) for a named tuple, ("partial",
 (number of arguments, names), specs) for a `functools.partial`, or ("const", type, object) for anything else, which must
 be hashable.
 """
@@ -81,7 +81,7 @@ def flatten(obj: Any, leaves: list[Any]) -> Spec:
         return ("partial", (len(obj.args), *obj.keywords), tuple(flatten(x, leaves) for x in held))
     if kind is FunctionType and _changes(obj):
         return flatten(_as_partial(obj), leaves)
-    if seam.is_static_class(type(obj)):
+    if seam.is_frozen_class(type(obj)):
         cls = type(obj)
         return ("node", cls, tuple(flatten(getattr(obj, f), leaves) for f in fields_of(cls)))
     if kind is dict:
@@ -155,7 +155,7 @@ def _changes(obj: Any) -> bool:
     """Say whether what a closure holds is an object of the kernel, or known at run time alone."""
     if isinstance(obj, (seam.Leaf, ByReference)) or seam.is_struct_class(type(obj)):
         return True
-    if seam.is_static_class(type(obj)):
+    if seam.is_frozen_class(type(obj)):
         return not seam.is_static(obj)
     parts: Any = obj if isinstance(obj, tuple) else obj.values() if type(obj) is dict else ()
     if isinstance(obj, functools.partial):

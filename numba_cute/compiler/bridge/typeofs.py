@@ -55,7 +55,7 @@ def _of_constant(obj: Any, c: Any) -> Value:
 
 
 def _register_marked(cls: type) -> None:
-    typeof_impl.register(cls)(_of_static if seam.is_static_class(cls) else _of_struct)
+    typeof_impl.register(cls)(_of_static if seam.is_frozen_class(cls) else _of_struct)
 
 
 def _is_compile_time(obj: Any) -> bool:
@@ -63,7 +63,7 @@ def _is_compile_time(obj: Any) -> bool:
     if isinstance(obj, type):
         if obj in dtypes.KINDS:
             return True
-        return seam.is_static_class(obj) or seam.is_struct_class(obj) or issubclass(obj, seam.StaticEnum)
+        return seam.is_frozen_class(obj) or seam.is_struct_class(obj) or issubclass(obj, seam.StaticEnum)
     return seam.is_traced(obj)
 
 
@@ -139,7 +139,7 @@ def _of_static_argument(obj: Constexpr, c: Any) -> Any:
         return types.literal(obj.value)
     if isinstance(obj.value, float):
         return GivenFloat(obj.value)
-    if callable(obj.value) and not isinstance(obj.value, type) and not seam.is_static_class(type(obj.value)):
+    if callable(obj.value) and not isinstance(obj.value, type) and not seam.is_frozen_class(type(obj.value)):
         return _of_constant(obj.value, c)
     return typeof_impl(obj.value, c)
 

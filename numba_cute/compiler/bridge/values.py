@@ -30,7 +30,7 @@ from ...seam.marks.constexpr import constexpr_names
 from ...seam.source import texts
 from ...seam.source.identity import asks_for_identity
 from ..emit.frames import make_slot
-from ..emit.leaves import Number, RegFile, dtype_of, scalar_type
+from ..emit.leaves import NumberLeaf, RegFile, dtype_of, scalar_type
 from ..emit.regions import keeps
 from ..emit.tracer import Tracer
 from ..ground.carets import described_by
@@ -167,7 +167,7 @@ def _member(builder: Any, value: Any, i: int) -> Any:
 @tree.types_objects
 def numba_type(obj: Any) -> types.Type:
     """Return the Numba type of what traced code returned."""
-    if isinstance(obj, Number):
+    if isinstance(obj, NumberLeaf):
         return leaf_type(obj)
     if isinstance(obj, (bool, int, str)) and not isinstance(obj, enum.Enum):
         return types.literal(str(obj) if isinstance(obj, str) else obj)
@@ -226,7 +226,7 @@ def concrete(obj: Any, ty: types.Type, tracer: Tracer) -> Any:
 
 
 def _numeric(leaf: Any) -> bool:
-    return isinstance(leaf, (Number, dtypes.Scalar))
+    return isinstance(leaf, (NumberLeaf, dtypes.Scalar))
 
 
 # ---------------------------------------------------------------- structs in their slots

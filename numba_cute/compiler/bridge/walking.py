@@ -17,7 +17,9 @@ from . import code_reads
 from .holdings import MISSING, attribute, own
 
 Read = Callable[[], Any]
-ATOMS = (int, bool, float, complex, str, bytes, type(None), type(Ellipsis), type(NotImplemented), range, CodeType)
+ATOMS = frozenset(
+    (int, bool, float, complex, str, bytes, type(None), type(Ellipsis), type(NotImplemented), range, CodeType)
+)
 
 
 class Unfollowed(Exception):
@@ -39,6 +41,7 @@ class Walking(abc.ABC):
         self._todo: collections.deque[tuple[Any, str]] = collections.deque()
         self._open: list[tuple[Any, str, set[str]]] = []
         self._attributes: set[str] = set()
+        self._looks: dict[type, Any] = {}
         self.names: set[str] = set()
 
     # ------------------------------------------------------------ for subclasses
@@ -54,6 +57,10 @@ class Walking(abc.ABC):
     @abc.abstractmethod
     def tell(self, *constants: Any) -> None:
         """Note what an object is, as long as it is that object."""
+
+    def tell_class(self, what: str, cls: type) -> None:
+        """Note the name of a class, and what its object is looked at as."""
+        self.tell(what, cls.__module__, cls.__qualname__)
 
     @abc.abstractmethod
     def unordered(self, items: Iterable[Any]) -> None:
@@ -110,13 +117,13 @@ class Walking(abc.ABC):
 
     def refer_all(self, objects: Iterable[Any], name: str) -> None:
         for i, obj in enumerate(objects):
-            self.refer(obj, f"{name}[{i}]")
+            self.refer(obj, name if type(obj) in ATOMS else f"{name}[{i}]")
 
     def refer_named(self, held: dict[Any, Any], name: str, form: str = "{}.{}") -> None:
         """Refer to what stands under keys."""
         for key, obj in held.items():
             self.refer(key, name)
-            self.refer(obj, form.format(name, key))
+            self.refer(obj, name if type(obj) in ATOMS else form.format(name, key))
 
     @abc.abstractmethod
     def _look(self, obj: Any, name: str) -> None:

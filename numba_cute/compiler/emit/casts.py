@@ -10,13 +10,13 @@ from numba.cuda import types
 
 from ... import seam
 from . import convert
-from .leaves import Number, dtype_of
+from .leaves import NumberLeaf, dtype_of
 from .rounding import HALVES, to_float32, to_integer
 
 _I16, _I32 = ir.IntType(16), ir.IntType(32)
 
 
-def cast(tracer: Any, x: Number, ty: types.Type, llvm: Any) -> Any:
+def cast(tracer: Any, x: NumberLeaf, ty: types.Type, llvm: Any) -> Any:
     """Convert `x` to an LLVM value of the Numba type `ty` (another than its own), `llvm` in LLVM (bools as i1)."""
     b = tracer.builder
     if x.type in HALVES or ty in HALVES:
@@ -40,12 +40,12 @@ def cast(tracer: Any, x: Number, ty: types.Type, llvm: Any) -> Any:
     return tracer.context.cast(b, x.ir, x.type, ty)
 
 
-def _half(tracer: Any, x: Number, ty: types.Type) -> Any:
+def _half(tracer: Any, x: NumberLeaf, ty: types.Type) -> Any:
     """Convert from or to a 16-bit float, through Float32 (Numba would call a C++ function that nothing links
     offline)."""
     if x.type in HALVES:
         word = tracer.builder.zext(x.ir, _I32)
-        single = Number(types.float32, convert.widened(tracer, [word], dtype_of(x.type), 1)[0])
+        single = NumberLeaf(types.float32, convert.widened(tracer, [word], dtype_of(x.type), 1)[0])
         return tracer.ir(single, ty)
     word = convert.narrowed(tracer, [to_float32(tracer, x)], dtype_of(ty))[0]
     return tracer.builder.trunc(word, _I16)

@@ -17,7 +17,7 @@ from ... import dtypes
 from ...isa.form.instr import Instr, supports
 from ...isa.rows import convert as rows, widen
 from . import minifloat
-from .leaves import Number, element_ir, held, per_slot, scalar_type
+from .leaves import NumberLeaf, element_ir, held, per_slot, scalar_type
 from .rounding import to_float32, to_integer
 
 _I16, _I32, _F32 = ir.IntType(16), ir.IntType(32), ir.FloatType()
@@ -41,8 +41,8 @@ def words(tracer: Any, src_words: Sequence[Any], src: dtypes.DType, dst: dtypes.
         elements = [from_memory(tracer, element(tracer, src_words, src, i), src) for i in range(count)]
     ty = scalar_type(src)
     if narrow(dst):
-        return narrowed(tracer, [to_float32(tracer, Number(ty, e)) for e in elements], dst)
-    return packed(tracer, [in_memory(tracer, Number(ty, e), dst) for e in elements], dst)
+        return narrowed(tracer, [to_float32(tracer, NumberLeaf(ty, e)) for e in elements], dst)
+    return packed(tracer, [in_memory(tracer, NumberLeaf(ty, e), dst) for e in elements], dst)
 
 
 def from_memory(tracer: Any, bits: Any, dtype: dtypes.DType) -> Any:
@@ -61,11 +61,11 @@ def in_memory(tracer: Any, value: Any, dtype: dtypes.DType) -> Any:
     """Make of a scalar one element in memory form (bools as i8, floats of at most 16 bits as their bits)."""
     b, want = tracer.builder, element_ir(dtype) if dtype.width >= 32 else ir.IntType(dtype.width)
     if dtype.is_float and dtype.width <= 8:
-        if isinstance(value, Number):
+        if isinstance(value, NumberLeaf):
             return b.trunc(narrowed(tracer, [to_float32(tracer, value)], dtype)[0], want)
         return want(int(dtypes.converted(getattr(value, "value", value), dtype).view("uint8")))
     if dtype.width < 8:
-        if isinstance(value, Number):
+        if isinstance(value, NumberLeaf):
             return b.trunc(to_integer(tracer, value, dtype), want)
         return want(dtypes.number(getattr(value, "value", value), dtype))
     v = tracer.ir(value, scalar_type(dtype))
@@ -86,7 +86,7 @@ _DIRECT: dict[tuple[dtypes.DType, dtypes.DType], tuple[Instr, ...]] = {
 
 def _by_row(row: Instr, src_words: Sequence[Any], count: int) -> list[Any]:
     """Convert words of 8-bit elements to words of 16-bit ones."""
-    out = [x.ir for word in src_words for x in row(packed=Number(types.uint32, word))]
+    out = [x.ir for word in src_words for x in row(packed=NumberLeaf(types.uint32, word))]
     return out[: -(-count // 2)]
 
 
@@ -118,7 +118,9 @@ def widened(tracer: Any, src_words: Sequence[Any], dtype: dtypes.DType, count: i
     """Convert floats of at most 16 bits to LLVM floats."""
     b = tracer.builder
     if dtype is dtypes.Float8E8M0FNU and _has_powers(tracer):
-        pairs = [Number(types.uint16, b.trunc(b.lshr(w, _I32(shift)), _I16)) for w in src_words for shift in (0, 16)]
+        pairs = [
+            NumberLeaf(types.uint16, b.trunc(b.lshr(w, _I32(shift)), _I16)) for w in src_words for shift in (0, 16)
+        ]
         brain = [rows.cvt_bf16_ue8m0(packed=p).ir for p in pairs[: -(-count // 2)]]
         return widened(tracer, brain, dtypes.BFloat16, count)
     if dtype.width <= 8 and not _has_rows(tracer, dtype):
@@ -126,7 +128,7 @@ def widened(tracer: Any, src_words: Sequence[Any], dtype: dtypes.DType, count: i
         return [minifloat.widened(b, x, dtype) for x in bits]
     if dtype.width <= 8:
         shifts = (0, 8, 16, 24) if dtype.width == 4 else (0, 16)
-        pairs = [Number(types.uint16, b.trunc(b.lshr(w, _I32(shift)), _I16)) for w in src_words for shift in shifts]
+        pairs = [NumberLeaf(types.uint16, b.trunc(b.lshr(w, _I32(shift)), _I16)) for w in src_words for shift in shifts]
         halves = [rows.cvt_f16x2_small(packed=p, type=dtype.ptx).ir for p in pairs[: -(-count // 2)]]
         return widened(tracer, halves, dtypes.Float16, count)
     if dtype is dtypes.BFloat16:
@@ -153,7 +155,7 @@ def narrowed(tracer: Any, floats: Sequence[Any], dtype: dtypes.DType) -> list[An
         row, how = rows.cvt_halves_f32 if dtype.width == 16 else rows.cvt_small_f32, {"type": dtype.ptx}
     padded = [*floats, *[ir.Constant(_F32, 0.0)] * (len(floats) % 2)]
     f32, b = types.float32, tracer.builder
-    pairs = [row(hi=Number(f32, h), lo=Number(f32, w), **how).ir for w, h in zip(padded[0::2], padded[1::2])]
+    pairs = [row(hi=NumberLeaf(f32, h), lo=NumberLeaf(f32, w), **how).ir for w, h in zip(padded[0::2], padded[1::2])]
     if dtype.width == 16:
         return pairs
     if dtype.width == 4:

@@ -14,7 +14,7 @@ from ... import dtypes
 from ...isa.form.instr import Instr
 from ...seam import COMPARISONS, DIRECTED, INTEGER, LOGICAL, MATH, CuteError
 from . import convert
-from .leaves import Number, VectorLeaf, scalar_type
+from .leaves import NumberLeaf, VectorLeaf, scalar_type
 
 _FLOAT_OPS = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 _LIBDEVICE = {"abs": "fabs", "min": "fmin", "max": "fmax", "rem": "fmod", "roundeven": "rint"}
@@ -28,7 +28,7 @@ def elementwise(tracer: Any, op: Any, dtype: dtypes.DType, operands: Sequence[An
     count = vectors[0].count if vectors else 1
     result = dtypes.Boolean if op in COMPARISONS else dtype
     if tracer.builder is None:
-        return VectorLeaf(result, count) if vectors else Number(scalar_type(result))
+        return VectorLeaf(result, count) if vectors else NumberLeaf(scalar_type(result))
     if dtype.is_float and dtype.width < 32 and op not in ("where",):
         return _in_float32(tracer, op, dtype, operands)
     lanes = []
@@ -40,7 +40,7 @@ def elementwise(tracer: Any, op: Any, dtype: dtypes.DType, operands: Sequence[An
             lanes.append([tracer.ir(x, scalar_type(want))] * count)
     emit = _row(tracer, op) if isinstance(op, Instr) else operation(tracer, op, dtype)
     out = [emit(*each) for each in zip(*lanes)]
-    return packed(tracer, result, out) if vectors else Number(scalar_type(result), out[0])
+    return packed(tracer, result, out) if vectors else NumberLeaf(scalar_type(result), out[0])
 
 
 def check(op: Any, dtype: dtypes.DType) -> None:
@@ -92,7 +92,7 @@ def packed(tracer: Any, dtype: dtypes.DType, elements: Sequence[Any]) -> VectorL
 
 
 def _row(tracer: Any, row: Instr) -> Callable[..., Any]:
-    return lambda *xs: row(*(Number(types.float32, x) for x in xs)).ir
+    return lambda *xs: row(*(NumberLeaf(types.float32, x) for x in xs)).ir
 
 
 def operation(tracer: Any, op: str, dtype: dtypes.DType) -> Callable[..., Any]:

@@ -76,7 +76,7 @@ def class_of_number(ty: types.Type) -> type | None:
     return next((cls for kind, cls in kinds if isinstance(ty, kind)), None)
 
 
-class Number(seam.Leaf):
+class NumberLeaf(seam.Leaf):
     """An integer, float or bool known only at run time.
 
     Its operators are those of traced code: C's, in the type in which two operands meet (`joined`), but that `//`, `%`
@@ -93,11 +93,11 @@ class Number(seam.Leaf):
         self.ir = ir
         self.divisor = divisor
 
-    def assumed(self, divisor: int) -> Number:
+    def assumed(self, divisor: int) -> NumberLeaf:
         """Return the same number, which `divisor` is now known to divide."""
         if not isinstance(self.type, types.Integer):
             raise CuteError(f"assume: src {self.type} is not an integer")
-        return Number(self.type, self.ir, math.lcm(self.divisor, divisor))
+        return NumberLeaf(self.type, self.ir, math.lcm(self.divisor, divisor))
 
     def _natural(self, op: str, a: Any, b: Any) -> Any:
         if op == "floordiv":
@@ -129,7 +129,7 @@ class Number(seam.Leaf):
         """Return for `isinstance` in the user's Python the class that Python has for such a number."""
         if sys._getframe(1).f_globals.get("__name__") == "functools":
             raise CuteError(NO_DISPATCH)
-        return class_of_number(self.type) or Number if is_users_frame(sys._getframe(1)) else Number
+        return class_of_number(self.type) or NumberLeaf if is_users_frame(sys._getframe(1)) else NumberLeaf
 
     def __repr__(self) -> str:
         if texts.decides():
@@ -153,7 +153,7 @@ def _is_plain(caller: Any) -> bool:
 
 def _operand(x: Any) -> Any:
     """Return an operand as a leaf, or as a static number of Python's; None if it is no number."""
-    if isinstance(x, (int, float, Number)):
+    if isinstance(x, (int, float, NumberLeaf)):
         return x
     if isinstance(x, dtypes.Scalar):
         return seam.current().cast(x, x.dtype)
@@ -166,7 +166,7 @@ def _operator(op: str, reflected: bool) -> Callable[..., Any]:
     """Return the method of an operator with two operands. op: its name in `operator`."""
     swapped = reflected and op not in ("add", "mul", "and_", "or_", "xor")  # constants stay on the right
 
-    def call(self: Number, o: Any, *more: Any) -> Any:
+    def call(self: NumberLeaf, o: Any, *more: Any) -> Any:
         o = _operand(o)
         if o is None:
             return NotImplemented
@@ -183,7 +183,7 @@ def _operator(op: str, reflected: bool) -> Callable[..., Any]:
 def _function(f: Any) -> Callable[..., Any]:
     """Return the method by which Python's `abs`, `round` and the like ask an object."""
 
-    def call(self: Number, *more: Any) -> Any:
+    def call(self: NumberLeaf, *more: Any) -> Any:
         if f == "neg" and not _is_plain(sys._getframe(1)):
             return _traced("sub", -0.0 if isinstance(self.type, types.Float) else 0, self)
         if f == "invert" and not _is_plain(sys._getframe(1)):
@@ -204,11 +204,11 @@ def _operated(caller: Any, op: str, *operands: Any) -> Any:
 _COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 _BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and_", "or_", "xor", "lshift", "rshift")
 for _name in (*_BINARY, "divmod", *_COMPARISONS):
-    setattr(Number, f"__{_name.rstrip('_')}__", _operator(_name, False))
+    setattr(NumberLeaf, f"__{_name.rstrip('_')}__", _operator(_name, False))
     if _name not in _COMPARISONS:
-        setattr(Number, f"__r{_name.rstrip('_')}__", _operator(_name, True))
+        setattr(NumberLeaf, f"__r{_name.rstrip('_')}__", _operator(_name, True))
 for _name in ("neg", "pos", "invert", "abs", "round", "floor", "ceil", "trunc"):
-    setattr(Number, f"__{_name}__", _function(_name))
+    setattr(NumberLeaf, f"__{_name}__", _function(_name))
 
 
 def _is(x: Any, value: int) -> bool:
@@ -248,9 +248,9 @@ _WRAPPING = ("add", "sub", "mul", "lshift")
 
 def joined(a: Any, b: Any) -> types.Type:
     """Return the type in which two operands of traced code meet (`dtypes.joined`)."""
-    if isinstance(a, Number) and isinstance(b, Number) and a.type == b.type:
+    if isinstance(a, NumberLeaf) and isinstance(b, NumberLeaf) and a.type == b.type:
         return a.type
-    x, y = (dtype_of(v.type) if isinstance(v, Number) else v for v in (a, b))
+    x, y = (dtype_of(v.type) if isinstance(v, NumberLeaf) else v for v in (a, b))
     return scalar_type(dtypes.joined(x, y))
 
 

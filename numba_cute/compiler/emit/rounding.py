@@ -9,20 +9,20 @@ from llvmlite import ir
 from numba.cuda import cgutils, types
 
 from ...dtypes import DType
-from .leaves import Number, scalar_type
+from .leaves import NumberLeaf, scalar_type
 
 HALVES = (types.float16, types.bfloat16)
 _I32, _F32 = ir.IntType(32), ir.FloatType()
 
 
-def to_integer(tracer: Any, x: Number, dtype: DType) -> Any:
+def to_integer(tracer: Any, x: NumberLeaf, dtype: DType) -> Any:
     """Convert a number to an integer of `dtype`, in LLVM of at least 8 bits: floats towards zero, saturating, NaN to 0;
     integers wrap around. Instructions do so for 32 and 64 bits (cvt.rzi)."""
     b = tracer.builder
     if not isinstance(x.type, types.Float):
         return tracer.ir(x, scalar_type(dtype))
     if x.type in HALVES:
-        x = Number(types.float32, tracer.ir(x, types.float32))
+        x = NumberLeaf(types.float32, tracer.ir(x, types.float32))
     double, wide = x.type.bitwidth == 64, dtype.width == 64
     name = ("" if dtype.signed else "u") + ("ll" if wide else "int")
     result = ir.IntType(64 if wide else 32)
@@ -40,7 +40,7 @@ def to_integer(tracer: Any, x: Number, dtype: DType) -> Any:
     return b.trunc(value, ir.IntType(max(8, dtype.width)))
 
 
-def to_float32(tracer: Any, x: Number) -> Any:
+def to_float32(tracer: Any, x: NumberLeaf) -> Any:
     """Convert a number to a float that is to be rounded again, to at most 11 digits: to odd where it has more digits
     than a float, so that the second rounding is the only one."""
     b = tracer.builder

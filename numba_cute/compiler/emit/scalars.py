@@ -15,7 +15,7 @@ from ...seam import CuteError, divisor
 from ...seam.guards.messages import check_traced_operator, no_number
 from ..ground.target import current_arch
 from . import casts, convert, elementwise
-from .leaves import Number, dtype_of, joined, scalar_type
+from .leaves import NumberLeaf, dtype_of, joined, scalar_type
 from .rounding import HALVES
 
 _ELEMENTWISE = {"truediv": "div", "and_": "and", "or_": "or", "lshift": "shl", "rshift": "shr"}
@@ -30,10 +30,10 @@ class Scalars:
         self.builder = builder
         self.arch = current_arch()
 
-    def number(self, ty: types.Type, emit: Callable[[Any], Any]) -> Number:
-        return Number(ty, None if self.builder is None else emit(self.builder))
+    def number(self, ty: types.Type, emit: Callable[[Any], Any]) -> NumberLeaf:
+        return NumberLeaf(ty, None if self.builder is None else emit(self.builder))
 
-    def arith(self, op: str, a: Any, b: Any) -> Number:
+    def arith(self, op: str, a: Any, b: Any) -> NumberLeaf:
         """Apply an operator of traced code, in the type in which two numbers meet. op: its name in `operator`; or udiv,
         urem (see `Leaf._natural`) or sdiv (towards zero)."""
         ty = joined(a, b)
@@ -51,11 +51,11 @@ class Scalars:
         return self.number(ty, emit)
 
     def ir(self, x: Any, ty: types.Type) -> Any:
-        """Make of an int, float, bool or Number an LLVM value of this Numba type (bools as i1)."""
+        """Make of an int, float, bool or NumberLeaf an LLVM value of this Numba type (bools as i1)."""
         llvm = ir.IntType(1) if ty == types.boolean else self.context.get_value_type(ty)
         if isinstance(x, dtypes.Scalar):
             x = x.value
-        if isinstance(x, Number):
+        if isinstance(x, NumberLeaf):
             if x.type == ty:
                 return x.ir
             return casts.cast(self, x, ty, llvm)
@@ -66,12 +66,12 @@ class Scalars:
         return llvm(float(x)) if isinstance(ty, types.Float) else llvm(int(x))
 
     def cast(self, value: Any, dtype: dtypes.DType) -> Any:
-        if not isinstance(value, (int, float, Number, dtypes.Scalar)):
+        if not isinstance(value, (int, float, NumberLeaf, dtypes.Scalar)):
             raise CuteError(f"{dtype}({value!r}): only numbers convert to an element type")
         number = self.number(scalar_type(dtype), lambda b: self.ir(value, scalar_type(dtype)))
         if dtype.is_integer and not isinstance(value, float):  # what wraps around keeps only powers of two
             known = divisor(value)
-            wraps = isinstance(value, Number) and dtype.width < getattr(value.type, "bitwidth", 64)
+            wraps = isinstance(value, NumberLeaf) and dtype.width < getattr(value.type, "bitwidth", 64)
             number.divisor = (known & -known if wraps else known) or 1
         if dtype.width < 8 or dtype.width == 8 and dtype.is_float:  # it travels as another type, rounded
             return self.number(
@@ -80,7 +80,7 @@ class Scalars:
         return number
 
     def type_of(self, scalar: Any) -> dtypes.DType:
-        if isinstance(scalar, Number):
+        if isinstance(scalar, NumberLeaf):
             return dtype_of(scalar.type)
         kinds = {bool: dtypes.Boolean, int: dtypes.Int32, float: dtypes.Float32}
         if isinstance(scalar, dtypes.Scalar):
@@ -90,7 +90,7 @@ class Scalars:
         return kinds[type(scalar)]
 
     def compare(self, op: str, a: Any, b: Any) -> Any:
-        if not isinstance(a, Number) and not isinstance(b, Number):
+        if not isinstance(a, NumberLeaf) and not isinstance(b, NumberLeaf):
             return {"<": a < b, "<=": a <= b, "==": a == b, "!=": a != b, ">": a > b, ">=": a >= b}[op]
         ty = joined(a, b)
 
@@ -104,9 +104,9 @@ class Scalars:
         return self.number(types.boolean, emit)
 
     def select(self, cond: Any, a: Any, b: Any) -> Any:
-        if not isinstance(cond, Number):
+        if not isinstance(cond, NumberLeaf):
             return a if cond else b
-        if not isinstance(a, Number) and not isinstance(b, Number):
+        if not isinstance(a, NumberLeaf) and not isinstance(b, NumberLeaf):
             if a == b:
                 return a
             a = self.cast(a, dtypes.Int32 if isinstance(a, int) else dtypes.Float32)

@@ -23,7 +23,7 @@ from ...seam.source.language import LIST_CHANGED
 from ..ground.building import ROOM, Kernel, building_kernel, kernel, known_launch, want_map
 from ..ground.memory import Loss, memory
 from . import addresses, convert, ranges
-from .leaves import Number, element_ir, held, joined, scalar_type
+from .leaves import NumberLeaf, element_ir, held, joined, scalar_type
 from .regions import Regions
 from .vectors import Vectors
 from .waiting import waits
@@ -92,7 +92,7 @@ class Tracer(Regions, Vectors):
 
     # ------------------------------------------------------------------ control flow
     def when(self, cond: Any, then: Callable[[], None], *, of_python: bool = False) -> None:
-        if not isinstance(cond, Number):
+        if not isinstance(cond, NumberLeaf):
             if cond:
                 then()
             return
@@ -109,14 +109,14 @@ class Tracer(Regions, Vectors):
                 yield
 
     def loop(self, start: Any, stop: Any, body: Callable[[Any], None]) -> None:
-        ty = joined(start, stop) if isinstance(start, Number) or isinstance(stop, Number) else types.int32
+        ty = joined(start, stop) if isinstance(start, NumberLeaf) or isinstance(stop, NumberLeaf) else types.int32
         with self.region(repeats=True):
             if self.builder is None:
-                body(Number(ty))
+                body(NumberLeaf(ty))
                 return
             first, count = self.ir(start, ty), self.builder.sub(self.ir(stop, ty), self.ir(start, ty))
             with cgutils.for_range(self.builder, count) as loop:
-                body(Number(ty, self.builder.add(loop.index, first)))
+                body(NumberLeaf(ty, self.builder.add(loop.index, first)))
 
     # ------------------------------------------------------------------ instructions
     def issue(self, instr: Instr, statics: dict[str, Any], operands: dict[str, Any]) -> Any:
@@ -129,7 +129,7 @@ class Tracer(Regions, Vectors):
         for o in instr.operands_in(statics):
             if o.writes and not isinstance(operands.get(o.name), Regs):
                 values = [None] * o.size(statics) if results is None else results[o.name]
-                leaves = tuple(Number(_KIND_TYPES.get(o.kind.name, types.uint32), v) for v in values)
+                leaves = tuple(NumberLeaf(_KIND_TYPES.get(o.kind.name, types.uint32), v) for v in values)
                 outs.append(leaves if o.count is not None else leaves[0])
         return None if not outs else outs[0] if len(outs) == 1 else tuple(outs)
 
@@ -206,12 +206,12 @@ class Tracer(Regions, Vectors):
         return [v if v.type == want else self.builder.bitcast(v, want) for v in values]
 
     def _scalar_operand(self, instr: Instr, o: Operand, x: Any) -> Any:
-        if not isinstance(x, (int, float, Number, dtypes.Scalar)):
+        if not isinstance(x, (int, float, NumberLeaf, dtypes.Scalar)):
             raise CuteError(f"{instr.name}: operand {o.name} ({o.kind.name}) cannot be {x!r}")
         if o.kind is pred:
             return self.builder.zext(self.ir(x, types.boolean), _I32)
         ty = _KIND_TYPES.get(o.kind.name, types.uint32)
-        if isinstance(x, Number) and x.ir.type == _LLVM[o.kind.llvm]:
+        if isinstance(x, NumberLeaf) and x.ir.type == _LLVM[o.kind.llvm]:
             return x.ir
         return self.ir(x, ty)
 
@@ -224,14 +224,14 @@ class Tracer(Regions, Vectors):
 
     def load(self, dtype: dtypes.DType, space: str, address: Any, count: int, align: int) -> tuple[Any, ...]:
         if self.builder is None:
-            return tuple(Number(scalar_type(dtype)) for _ in range(count))
+            return tuple(NumberLeaf(scalar_type(dtype)) for _ in range(count))
         memory = self._memory_ir(dtype)
         if count == 1:
             values = [self.builder.load(self._pointer(space, address, memory), align=align)]
         else:
             vector = self.builder.load(self._pointer(space, address, ir.VectorType(memory, count)), align=align)
             values = [self.builder.extract_element(vector, _I32(i)) for i in range(count)]
-        return tuple(Number(scalar_type(dtype), convert.from_memory(self, v, dtype)) for v in values)
+        return tuple(NumberLeaf(scalar_type(dtype), convert.from_memory(self, v, dtype)) for v in values)
 
     def store(self, dtype: dtypes.DType, space: str, address: Any, values: Sequence[Any], align: int) -> None:
         if self.builder is None:
@@ -260,21 +260,21 @@ class Tracer(Regions, Vectors):
     def swizzled(self, swizzle: Any, address: Any, width: int) -> Any:
         if not swizzle.bits:
             return address
-        if self.builder is None or not isinstance(address, Number):
+        if self.builder is None or not isinstance(address, NumberLeaf):
             return swizzle(address)
         period = 1 << (swizzle.bits + swizzle.base + abs(swizzle.shift))
         rest, beyond = addresses.apart(self.builder, address.ir, period)
         if not beyond:
             return swizzle(address)
-        inside = addresses.kept(self.builder, self.ir(swizzle(Number(address.type, rest)), address.type))
-        return Number(address.type, functools.reduce(self.builder.add, beyond, inside))
+        inside = addresses.kept(self.builder, self.ir(swizzle(NumberLeaf(address.type, rest)), address.type))
+        return NumberLeaf(address.type, functools.reduce(self.builder.add, beyond, inside))
 
     def without_constant(self, leaf: Any) -> tuple[Any, int]:
         """Split an integer into a sum of another and a constant."""
-        if self.builder is None or not isinstance(leaf, Number):
+        if self.builder is None or not isinstance(leaf, NumberLeaf):
             return leaf, 0
         rest, known = addresses.without_constant(self.builder, leaf.ir)
-        return Number(leaf.type, rest), known
+        return NumberLeaf(leaf.type, rest), known
 
     def copy_to_regs(self, space: str, address: Any, dst: Regs, align: int) -> None:
         if self.builder is None:
@@ -303,7 +303,7 @@ class Tracer(Regions, Vectors):
             return
         self._store_vector(space, address, self._read_words(src), align)
 
-    def static_smem(self, nbytes: int, align: int) -> Number:
+    def static_smem(self, nbytes: int, align: int) -> NumberLeaf:
         def emit(b: Any) -> Any:
             name = b.module.get_unique_name("numba_cute_smem")
             found = cgutils.add_global_variable(b.module, ir.ArrayType(ir.IntType(8), nbytes), name, addrspace=3)
@@ -313,7 +313,7 @@ class Tracer(Regions, Vectors):
 
         return self.number(types.uint32, emit)
 
-    def smem_base(self) -> Number:
+    def smem_base(self) -> NumberLeaf:
         def emit(b: Any) -> Any:
             symbol = b.module.globals.get(SMEM_SYMBOL)
             if symbol is None:
@@ -417,7 +417,7 @@ class Tracer(Regions, Vectors):
         """Leave it to the code."""
         return False
 
-    def timeline(self) -> Number:
+    def timeline(self) -> NumberLeaf:
         """Give the address of a symbol of the module, which a launch that is recorded sets (host/recording.py)."""
 
         def emit(b: Any) -> Any:
@@ -445,7 +445,7 @@ class Tracer(Regions, Vectors):
         text = self.context.insert_string_const_addrspace(b, fmt)
         b.call(nvvmutils.declare_vprint(b.module), [text, b.bitcast(frame, cgutils.voidptr_t)])
 
-    def _printed(self, x: Number) -> Any:
+    def _printed(self, x: NumberLeaf) -> Any:
         """Return what printf is given for a number: a bool as its name."""
         if x.type != types.boolean:
             return x.ir

@@ -13,7 +13,7 @@ from ... import dtypes, seam
 from ...seam import CuteError, Regs
 from . import convert, elementwise
 from .frames import make_registers
-from .leaves import Number, RegFile, VectorLeaf, element_ir, held, per_slot, scalar_type, slots
+from .leaves import NumberLeaf, RegFile, VectorLeaf, element_ir, held, per_slot, scalar_type, slots
 from .scalars import Scalars
 
 _I32 = ir.IntType(32)
@@ -37,7 +37,7 @@ class Vectors(Scalars):
     def _slot(self, regs: Regs, slot: Any) -> Any:
         """Return the address of a slot of a span, which may view the registers as elements of another width."""
         file, want = regs.file, element_ir(regs.dtype)
-        index = self.ir(slot, types.int32) if isinstance(slot, Number) else _I32(slot)
+        index = self.ir(slot, types.int32) if isinstance(slot, NumberLeaf) else _I32(slot)
         start = file.ir
         if _slot_bits(regs.dtype) != _slot_bits(file.dtype):
             start = self.builder.bitcast(start, ir.ArrayType(want, slots(regs.dtype, _elements(regs))).as_pointer())
@@ -92,7 +92,7 @@ class Vectors(Scalars):
             return None
         return self.builder.bitcast(self._slot(regs, found[0]), ty.as_pointer())
 
-    def read(self, regs: Regs) -> Number:
+    def read(self, regs: Regs) -> NumberLeaf:
         return self.number(scalar_type(regs.dtype), lambda b: self._read(regs))
 
     def _read(self, regs: Regs) -> Any:
@@ -157,7 +157,7 @@ class Vectors(Scalars):
                  self._words(vector)]  # fmt: skip
         return self._pack(dtype, count, words)
 
-    def lane(self, vector: VectorLeaf, index: int) -> Number:
+    def lane(self, vector: VectorLeaf, index: int) -> NumberLeaf:
         def emit(b: Any) -> Any:
             bits = convert.element(self, self._words(vector), vector.dtype, index)
             return convert.from_memory(self, bits, vector.dtype)

@@ -27,7 +27,7 @@ from ...seam.guards.messages import of_assertion
 from ...seam.source.language import words_of
 
 _LACKING = (TypeError, AttributeError, NotImplementedError)
-_STAND_INS = ("Number", "ArrayView", "StructProxy", "RegFile", "VectorLeaf", "Later", "CUDADispatcher")
+_STAND_INS = ("NumberLeaf", "ArrayView", "StructProxy", "RegFile", "VectorLeaf", "Later", "CUDADispatcher")
 """Classes of ours and of Numba's that Python's messages name, and users do not know."""
 _NUMBA = frozenset({"numba", "numba_cuda"})
 

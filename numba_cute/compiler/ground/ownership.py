@@ -116,5 +116,5 @@ def _members(owner: Any, held: Any, attributes: frozenset[str], seen: set[int]) 
 def _is_own_class(cls: type) -> bool:
     """Say whether a class is of this library, is marked by it, or builds on one that is."""
     return any(
-        _is_package(c.__module__) or seam.is_static_class(c) or seam.is_struct_class(c) for c in cls.__mro__[:-1]
+        _is_package(c.__module__) or seam.is_frozen_class(c) or seam.is_struct_class(c) for c in cls.__mro__[:-1]
     )

@@ -59,14 +59,25 @@ _taught = _Taught()
 
 def _users_functions(entry: Any) -> list[Any]:
     """Give the functions and classes of the user's in an entry of one of Numba's registries."""
-    given = entry if isinstance(entry, tuple) else (entry,)
-    parts = [getattr(part, "_overload_func", part) for part in given]
-    return [p for p in parts if isinstance(p, (type, python.FunctionType)) and any(map(may_change, _modules(p)))]
+    found = []
+    for part in entry if isinstance(entry, tuple) else (entry,):
+        if isinstance(part, _CODE):
+            given = getattr(part, "_overload_func", part)
+            if isinstance(given, _CODE) and (_is_users(given.__module__) or _is_users(_home(given))):
+                found.append(given)
+    return found
 
 
-def _modules(part: Any) -> set[Any]:
-    """Give the names of the modules in which a function or class was written."""
-    return {getattr(part, "__globals__", {}).get("__name__"), part.__module__} - {None}
+_CODE = (type, python.FunctionType)
+
+
+def _home(part: Any) -> Any:
+    """Give the name of the module in which a function was written, whatever a decorator says; None of a class."""
+    return part.__globals__.get("__name__") if isinstance(part, python.FunctionType) else None
+
+
+def _is_users(module: Any) -> bool:
+    return module is not None and may_change(module)
 
 
 @functools.cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import CodeType
 from typing import Any
 
@@ -29,6 +29,7 @@ class _Digest(Walk):
     def __init__(self, prints: bool) -> None:
         super().__init__(prints)
         self._told: list[bytes] = []
+        self._classes: dict[tuple[str, type], bytes] = {}
 
     def digest(self) -> str:
         return hashlib.blake2b(b"".join(self._told), digest_size=20).hexdigest()
@@ -41,7 +42,16 @@ class _Digest(Walk):
             self.tell(part)
 
     def tell(self, *constants: Any) -> None:
-        self._told.append(b"\x1f".join(map(_told, constants)) + b"\x1e")
+        told = _told(constants[0]) if len(constants) == 1 else b"\x1f".join(map(_told, constants))
+        self._told.append(told + b"\x1e")
+
+    def tell_class(self, what: str, cls: type) -> None:
+        told = self._classes.get((what, cls))
+        if told is None:
+            super().tell_class(what, cls)
+            self._classes[what, cls] = self._told[-1]
+        else:
+            self._told.append(told)
 
     def unordered(self, items: Iterable[Any]) -> None:
         self.tell(*sorted(fingerprint((x, "an item of a set")) for x in items))
@@ -49,28 +59,43 @@ class _Digest(Walk):
 
 def _told(x: Any) -> bytes:
     """Return the bytes that tell a constant from all others."""
-    if type(x) is str:  # of most
-        return b"str " + repr(x).encode(errors="surrogatepass")
-    if type(x) is bytes:
-        return b"bytes %d " % len(x) + x
-    if type(x) is CodeType:
-        return _told_code(x)
-    if type(x) is tuple:
-        return b"tuple %d " % len(x) + b"\x1d".join(map(_told, x))
-    if type(x) is frozenset:
-        return b"set " + b"\x1d".join(sorted(map(_told, x)))
-    if type(x) in (float, complex):  # the bits, of a NaN too
-        return type(x).__name__.encode() + struct.pack("<2d", x.real, x.imag)
-    text = hex(x) if type(x) is int else repr(x)
-    return f"{type(x).__name__} {text}".encode(errors="surrogatepass")
+    tell = _TELLS.get(type(x))
+    return f"{type(x).__name__} {x!r}".encode(errors="surrogatepass") if tell is None else tell(x)
 
 
-def _told_code(code: CodeType) -> bytes:
+def _text(x: str) -> bytes:
+    return b"str " + repr(x).encode(errors="surrogatepass")
+
+
+def _number(x: complex) -> bytes:
+    """Return the bits, of a NaN too."""
+    return type(x).__name__.encode() + struct.pack("<2d", x.real, x.imag)
+
+
+def _items(x: tuple[Any, ...]) -> bytes:
+    return b"tuple %d " % len(x) + b"\x1d".join(map(_told, x))
+
+
+def _set(x: frozenset[Any]) -> bytes:
+    return b"set " + b"\x1d".join(sorted(map(_told, x)))
+
+
+def _code(code: CodeType) -> bytes:
     """Return what code does, wherever it stands. The code within it is told after it."""
-    consts = tuple(x for x in code.co_consts if not isinstance(x, CodeType))
-    parts = (
+    numbers_and_names = (
         code.co_flags, code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_names,
-        code.co_varnames, code.co_freevars, code.co_cellvars, code.co_code, getattr(code, "co_exceptiontable", b""),
-        consts,
+        code.co_varnames, code.co_freevars, code.co_cellvars,
     )  # fmt: skip
-    return b"\x1d".join(map(_told, parts))
+    said = (
+        code.co_code,
+        getattr(code, "co_exceptiontable", b""),
+        *(x for x in code.co_consts if type(x) is not CodeType),
+    )
+    return b"code " + repr(numbers_and_names).encode(errors="surrogatepass") + b"\x1d" + _items(said)
+
+
+_TELLS: dict[type, Callable[[Any], bytes]] = {
+    str: _text, bytes: lambda x: b"bytes %d " % len(x) + x, CodeType: _code, tuple: _items, frozenset: _set,
+    int: lambda x: b"int %x" % x, float: _number, complex: _number,
+}  # fmt: skip
+"""By the type of a constant what tells it; `repr` tells the others."""

@@ -13,7 +13,7 @@ from llvmlite import binding
 
 from ... import config
 from . import files, store
-from .installed import version
+from .installed import compiler_version
 
 _MOST_BYTES = 1 << 22
 """The most bytes of the code of a module's functions."""
@@ -26,7 +26,7 @@ def kept(module: str, make: Callable[[], bytes]) -> bytes:
     folder = store.folder() if config.current().cache else None
     if folder is None:
         return make()
-    versions = sys.version, version(), llvmlite.__version__, binding.get_process_triple()
+    versions = sys.version, compiler_version(), llvmlite.__version__, binding.get_process_triple()
     key = hashlib.sha256(repr((module, versions)).encode()).digest()
     path = folder / "launches" / hashlib.sha256(f"{sys.prefix} {module}".encode()).hexdigest()[:32]
     held = files.read(path, _MOST_BYTES) or b""

@@ -28,10 +28,13 @@ from ...isa.form.targets import PORTABLE_CLUSTER
 from ...seam import CuteError
 from ...seam.ground.collecting import seldom
 from ...seam.ground.naming import described
+from ...seam.hooks import watch
 from ...seam.hooks.recording import recording
 from ...seam.marks.constexpr import forget_notes, static_arguments
 from ...seam.marks.host_objects import python_of
+from . import peer_memory  # noqa: F401 - it answers for the driver
 from .cluster import checked_cluster, checked_extents
+from .current import current_device
 from .debugging import raising_of_kernel
 from .facts import facts
 from .failed import LaunchFailed
@@ -139,12 +142,15 @@ def _submit(setting: Setting, stream: int, parameters: list[Any]) -> None:
         error = bindings.CUresult(code)
         said = bindings.cuGetErrorString(error)[1]
         why = said.decode() if isinstance(said, bytes) else "no description"
-        kernel = setting.kernel  # one from the disk has no function
-        name = getattr(getattr(kernel, "py_func", None), "__name__", None) or kernel.entry_name
-        what = f"{name} with grid {tuple(setting.grid)}, block {tuple(setting.block)}"
+        what = f"{_name_of(setting.kernel)} with grid {tuple(setting.grid)}, block {tuple(setting.block)}"
         raise LaunchFailed(
             code, f"{error.name}: {why}; launch of {what} and {setting.smem} bytes of dynamic shared memory"
         )  # fmt: skip
+
+
+def _name_of(kernel: Any) -> str:
+    """Return the name of a compiled kernel: one from the disk has no function."""
+    return getattr(getattr(kernel, "py_func", None), "__name__", None) or str(kernel.entry_name)
 
 
 def launched(kernel: Any, args: Any, setting: Setting) -> Setting:
@@ -156,6 +162,7 @@ def launched(kernel: Any, args: Any, setting: Setting) -> Setting:
             kernel, setting.grid, setting.block, recorder, lambda twin: launched(twin, args, setting)
         )  # fmt: skip
         return setting
+    watch.launched(args, _name_of(kernel))
     setting = _settled(kernel, setting)
     stream = arrays.current_stream(args) if setting.stream is None else setting.stream
     write_back: list[Any] = []
@@ -181,7 +188,7 @@ def on_device_of(args: Any) -> Iterator[None]:
     if found is None or found.device == devices.get_context().device.id:
         yield
         return
-    with devices.gpus[found.device]:
+    with current_device(found.device):
         yield
 
 

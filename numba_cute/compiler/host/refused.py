@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shorten the error of a failed launch: the user's frames alone, and without a GPU, how to go on."""
+"""Shorten the error of a failed launch: the user's frames alone, and without a GPU, how to go on; where an earlier
+kernel ended as another rank did not come, that."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ from numba.cuda.cudadrv.error import CudaSupportError
 
 from ...seam import CuteError
 from ...seam.ground.folding import folded
+from ...seam.hooks import watch
 from ..ground.ownership import owns
 
 _NO_DEVICE = int(bindings.CUresult.CUDA_ERROR_NO_DEVICE)
@@ -50,8 +52,12 @@ def _is_ours(e: Exception, py_func: Any) -> bool:
 
 
 def _error_of(e: Exception, py_func: Any) -> Exception:
-    """Return the error that a launch raises for an exception: of a kernel of this library where there is no GPU, its
-    own, else the exception."""
+    """Return the error that a launch raises for an exception: that another rank did not come, if a kernel said so
+    before it ended; of a kernel of this library where there is no GPU, its own; else the exception."""
+    late = watch.found() if isinstance(e, CudaAPIError) else None
+    if late is not None:
+        late.__cause__ = e
+        return late
     why = no_gpu(e) if _is_ours(e, py_func) else ""
     if not why:
         return e
@@ -99,11 +105,11 @@ def launching(_: Callable[..., Any]) -> Callable[..., Any]:
     """Make of the call of Numba's launch configurations one that does so; it does what Numba's does, in no more
     time."""
 
-    def call(self: Any, *args: Any) -> Any:
+    def __call__(self: Any, *args: Any) -> Any:
         try:
             return self.dispatcher.call(args, self)
         except Exception as e:
             with _Folding(self.dispatcher.py_func):
                 raise _error_of(e, self.dispatcher.py_func)  # noqa: B904
 
-    return call
+    return __call__

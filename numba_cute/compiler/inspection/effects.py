@@ -16,8 +16,8 @@ from ..bridge.lasting import is_lasting_value
 from ..bridge.values import abstract
 from ..emit.tracer import Tracer
 from ..ground.target import compiling_for
-from .described import numba_type
 from .inference import OPERATORS
+from .type_descriptions import numba_type
 
 READS, WRITES = "reads", "writes"
 Effects = frozenset[str]
@@ -99,7 +99,7 @@ def effects(
 def _effects(callee: Any, args: Any, named: Any, attribute: str | None, arch: str) -> Effects | None:
     if attribute is None:
         plain = facade.plain(callee)
-        if not (seam.is_traced(plain) or seam.is_static_class(plain)):
+        if not (seam.is_traced(plain) or seam.is_frozen_class(plain)):
             return None
 
         def run(given: list[Any], by_name: dict[str, Any]) -> Any:

@@ -28,7 +28,7 @@ from ..emit.tracer import Tracer
 from ..ground.faults import is_numbas
 from ..ground.memory import remembering
 from ..ground.target import compiling_for
-from .described import described, numba_type
+from .type_descriptions import description_of_type, numba_type
 
 
 def infer(
@@ -75,7 +75,7 @@ def _given(
 ) -> Description:
     if signature is None:
         raise CuteError(f"{name} takes no such arguments: {', '.join(map(str, (*args, *(keywords or {}).values())))}")
-    return described(signature.return_type)
+    return description_of_type(signature.return_type)
 
 
 def infer_attribute(of: Description, name: str, *, arch: str = "sm_90a") -> Description:
@@ -85,7 +85,7 @@ def infer_attribute(of: Description, name: str, *, arch: str = "sm_90a") -> Desc
         found = _asked(context.resolve_getattr, numba_type(of), name)
     if found is None:
         raise CuteError(f"{of} has no attribute {name!r}")
-    return described(found)
+    return description_of_type(found)
 
 
 def _asked(ask: Any, *args: Any) -> Any:
@@ -138,12 +138,12 @@ def infer_item(of: Description, index: Description, *, arch: str = "sm_90a") -> 
         if isinstance(index, Constant) and isinstance(index.value, (int, str)):
             found = _asked(context.resolve_static_getitem, target, index.value)
             if found is not None:
-                return described(found.return_type)
+                return description_of_type(found.return_type)
         getitem = _asked(context.resolve_value_type, operator.getitem)
         signature = _asked(context.resolve_function_type, getitem, (target, numba_type(index)), {})
     if signature is None:
         raise CuteError(f"{of} is not indexed with {index}")
-    return described(signature.return_type)
+    return description_of_type(signature.return_type)
 
 
 def check_set_item(of: Description, index: Description, value: Description, *, arch: str = "sm_90a") -> None:
@@ -196,7 +196,7 @@ def value_of(d: Description) -> Any:
 def infer_value(symbol: str, *, arch: str = "sm_90a") -> Description:
     """Describe a value that is found by import: "numba.cuda:laneid". Raises CuteError for one that kernels have not."""
     with compiling_for(arch):
-        return described(_found(_context(), symbol))
+        return description_of_type(_found(_context(), symbol))
 
 
 def _value_type(context: Any, value: Any) -> Any:
@@ -210,12 +210,14 @@ def infer_global(value: Any, *, arch: str = "sm_90a") -> Description:
     """Describe an object that a kernel captures as a global. Raises CuteError for one that kernels do not know."""
     with compiling_for(arch):
         found = _asked(_context().resolve_value_type, value)
-    return described(found.copy(readonly=True) if isinstance(found, types.Array) else found)  # which is a constant
+    return description_of_type(
+        found.copy(readonly=True) if isinstance(found, types.Array) else found
+    )  # which is a constant
 
 
 def description_of_argument(value: Any) -> Description:
     """Describe a kernel's argument: an array, a tensor, a number, any object that a kernel takes."""
-    return described(type_of_argument(value))
+    return description_of_type(type_of_argument(value))
 
 
 def example_of(d: Description) -> Any:

@@ -9,8 +9,8 @@ from ... import dtypes, seam
 from ...typed.descriptions import Constant, Description, Group, Object, RegisterFile, Scalar, TensorMap
 from ..bridge.leaf_types import leaf_type
 from ..bridge.tree import fields_of
-from ..emit.leaves import Number, RegFile, VectorLeaf
-from .described import described
+from ..emit.leaves import NumberLeaf, RegFile, VectorLeaf
+from .type_descriptions import description_of_type
 
 _ADDRESSES = {"gmem": dtypes.Int64, "generic": dtypes.Uint64, "tmem": dtypes.Uint32}
 
@@ -25,15 +25,15 @@ def described_object(x: Any) -> Description:
 
 
 def _described(x: Any) -> Description:
-    if isinstance(x, (Number, RegFile, VectorLeaf, dtypes.Scalar)):
-        return described(leaf_type(x))
+    if isinstance(x, (NumberLeaf, RegFile, VectorLeaf, dtypes.Scalar)):
+        return description_of_type(leaf_type(x))
     if isinstance(x, seam.Leaf):
         backend: Any = seam.current_or(None)
         dtype = None if backend is None else backend.type_of(x)
         return Scalar(dtype, x.divisor) if isinstance(dtype, dtypes.DType) else TensorMap()
     if isinstance(x, tuple) and not hasattr(x, "_fields"):
         return Group(tuple(map(_described, x)))
-    if not seam.is_static_class(type(x)):
+    if not seam.is_frozen_class(type(x)):
         return Constant(x)
     names = fields_of(type(x))
     placed = {"address", "space"} <= set(names)  # an address is what each backend has for it

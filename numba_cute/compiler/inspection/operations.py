@@ -20,8 +20,8 @@ from numba.cuda.core import ir
 from ... import seam
 from ...seam.ground.records import dataclass
 from ..bridge.object_types import BoundJitted, BoundTraced, StructRef, Value
-from .described import described
 from .spelled import spelling
+from .type_descriptions import description_of_type
 
 FIRST_COLUMN, LAST_COLUMN = 2, 65535
 """The source columns that operations have: 16 bits, and 1 is what Numba gives to every statement."""
@@ -257,7 +257,7 @@ def type_text(ty: Any) -> str:
     """Any type, as the CuTe IR writes it; of a method its object's."""
     if isinstance(ty, (BoundTraced, BoundJitted)):
         ty = ty.this
-    text: str = spelling().spell(described(ty))
+    text: str = spelling().spell(description_of_type(ty))
     return text
 
 

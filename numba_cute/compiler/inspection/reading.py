@@ -46,9 +46,9 @@ from ..ground.memory import memory
 from ..ground.target import compiling_for
 from ..host.offline import ptx_of, taken
 from .binding import bound
-from .described import described
 from .operations import FIRST_COLUMN, LAST_COLUMN, recording
 from .ptx_lines import placed_instructions
+from .type_descriptions import description_of_type
 
 
 def typed_kernel(kernel: Any, args: Any, arch: str = "sm_90a") -> TypedKernel:
@@ -75,7 +75,7 @@ class _Marks:
         self._lines: dict[int, int] = {}
 
     def statement(self, lowerer: Any, inst: Any) -> int:
-        """Number a statement that may become PTX; gives the source column for its instructions."""
+        """NumberLeaf a statement that may become PTX; gives the source column for its instructions."""
         self.lowerer, self.compiled = lowerer, memory().compiled
         if isinstance(inst, (ir.Del, ir.Jump)) or isinstance(getattr(inst, "value", None), (ir.Const, ir.Arg)):
             return 1
@@ -151,12 +151,12 @@ class _Reader:
     ) -> Function:
         """Read a function's blocks."""
         parameters = tuple(f"arg.{name}" for name in names)
-        self._variables |= {p: described(t) for p, t in zip(parameters, argtypes, strict=True)}
+        self._variables |= {p: description_of_type(t) for p, t in zip(parameters, argtypes, strict=True)}
         for label in sorted(blocks):
             for inst in blocks[label].body:
                 self._look(inst)
         done = {label: self._block(blocks[label]) for label in sorted(blocks)}
-        return Function(python, parameters, self._variables, done, min(done), described(result), options)
+        return Function(python, parameters, self._variables, done, min(done), description_of_type(result), options)
 
     def _look(self, inst: Any) -> None:
         """Note what variables stand for that the statements do not show by themselves."""
@@ -164,7 +164,7 @@ class _Reader:
         if not isinstance(inst, ir.Assign):
             return
         target, ty = inst.target.name, self._types[inst.target.name]
-        self._variables[target] = described(ty)
+        self._variables[target] = description_of_type(ty)
         if isinstance(value, (ir.Const, ir.Global, ir.FreeVar)):
             self._callees[target] = value.value
             if isinstance(value.value, ModuleType):
@@ -290,7 +290,9 @@ class _Reader:
         signature = self._calls[expr]
         number = self._functions.number(dispatcher, tuple(signature.args))
         names = bound(dispatcher.py_func, args, keywords, spread)
-        given = [n for n, t in zip(names, signature.args, strict=True) if not isinstance(described(t), Constant)]
+        given = [
+            n for n, t in zip(names, signature.args, strict=True) if not isinstance(description_of_type(t), Constant)
+        ]
         if None in given:
             raise CuteError(f"{dispatcher.py_func.__name__}: a default that is known only at run time")
         return Invoke(number, tuple(n for n in given if n is not None))
@@ -301,7 +303,9 @@ class _Reader:
         names, signature = tuple(v.name for v in operands), self._calls[expr]
         if not all(_is_number(self._types[n]) for n in names):
             return Call(function, names)
-        return Operator(function, names, tuple(map(described, signature.args)), described(signature.return_type))
+        return Operator(
+            function, names, tuple(map(description_of_type, signature.args)), description_of_type(signature.return_type)
+        )
 
     def _unknown(self, what: Any) -> CuteError:
         return CuteError(
@@ -311,7 +315,7 @@ class _Reader:
 
 
 def _is_number(ty: types.Type) -> bool:
-    return isinstance(types.unliteral(ty), (types.Number, types.Boolean)) or isinstance(described(ty), Scalar)
+    return isinstance(types.unliteral(ty), (types.Number, types.Boolean)) or isinstance(description_of_type(ty), Scalar)
 
 
 def _item(reader: _Reader, expr: Any) -> Source:

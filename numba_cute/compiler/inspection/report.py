@@ -21,10 +21,10 @@ from ..bridge.leaf_types import Registers, Vector
 from ..bridge.object_types import Value
 from ..ground.target import compiling_for
 from ..host.offline import frontend, ptx_of, taken
-from .described import described
 from .operations import Operation, Recorder, recording
 from .ptx_lines import Placed, placed_instructions
 from .spelled import spelling
+from .type_descriptions import description_of_type
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ def inspect_layouts(kernel: UserFunction, signature: Any, arch: str = "sm_90a") 
     found = set()
     for variable, line in _assigned(annotation.blocks):
         ty = annotation.typemap.get(variable)
-        if isinstance(ty, Value) and spelling().has_form(held := described(ty)):
+        if isinstance(ty, Value) and spelling().has_form(held := description_of_type(ty)):
             text = spelling().spell(held)
             found.add(Inspected(variable.split(".")[0], line, text, sum(map(_registers, ty.leaves))))
     return Listing(sorted(found, key=lambda v: (v.line, v.name, v.type)))

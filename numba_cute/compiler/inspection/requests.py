@@ -15,10 +15,10 @@ from ...seam.guards import facade
 from ...typed.descriptions import Constant, Description
 from ..bridge import tree
 from ..bridge.values import abstract
-from ..emit.leaves import Number, RegFile, VectorLeaf, dtype_of, joined
+from ..emit.leaves import NumberLeaf, RegFile, VectorLeaf, dtype_of, joined
 from ..emit.tracer import Tracer
 from ..ground.target import compiling_for
-from .described import described, numba_type
+from .type_descriptions import description_of_type, numba_type
 
 ANSWERED = ("cast", "select", "compare", "read", "vector", "pack", "bitcast", "lane", "take", "convert", "elementwise",
             "load", "registers")  # fmt: skip
@@ -73,7 +73,7 @@ class Requesting(Tracer):
             leaf.ir = value
         return result
 
-    def arith(self, op: str, a: Any, b: Any) -> Number:
+    def arith(self, op: str, a: Any, b: Any) -> NumberLeaf:
         return self.tell("arith", (op, a, b), super().arith(op, a, b))  # type: ignore[no-any-return]
 
     def issue(self, instr: Any, statics: dict[str, Any], operands: dict[str, Any]) -> Any:
@@ -81,14 +81,16 @@ class Requesting(Tracer):
         return self.tell("issue", (instr, tuple(statics.items()), tuple(operands.items())), result)
 
     def when(self, cond: Any, then: Callable[[], None], *, of_python: bool = False) -> None:
-        if isinstance(cond, Number):
+        if isinstance(cond, NumberLeaf):
             self.listener.branch(_known(cond), then)
         elif cond:
             then()
 
     def loop(self, start: Any, stop: Any, body: Callable[[Any], None]) -> None:
-        ty = joined(start, stop) if isinstance(start, Number) or isinstance(stop, Number) else types.int32
-        self.listener.loop(_known(start), _known(stop), described(ty), lambda value: body(Number(ty, value)))
+        ty = joined(start, stop) if isinstance(start, NumberLeaf) or isinstance(stop, NumberLeaf) else types.int32
+        self.listener.loop(
+            _known(start), _known(stop), description_of_type(ty), lambda value: body(NumberLeaf(ty, value))
+        )
 
 
 def _answered(name: str) -> Callable[..., Any]:
@@ -127,15 +129,15 @@ for _names, _make in ((ANSWERED, _answered), (DONE, _done), (UNKNOWN, _unknown))
 
 def described_leaf(leaf: Any) -> Description:
     """Describe a leaf."""
-    if isinstance(leaf, Number):
-        return described(leaf.type)  # (what divides it is found only after it was told)
+    if isinstance(leaf, NumberLeaf):
+        return description_of_type(leaf.type)  # (what divides it is found only after it was told)
     spec: list[Any] = []
-    return described(tree.flatten(leaf, spec)[1])
+    return description_of_type(tree.flatten(leaf, spec)[1])
 
 
 def _known(x: Any) -> Any:
     """A request's arguments, their leaves as `Known`."""
-    if isinstance(x, (Number, RegFile, VectorLeaf)):
+    if isinstance(x, (NumberLeaf, RegFile, VectorLeaf)):
         return Known(x.ir, described_leaf(x))
     if isinstance(x, (tuple, list)):
         return tuple(map(_known, x))
@@ -205,7 +207,7 @@ def _leaves(obj: Any, path: Path) -> list[tuple[Any, Path]]:
         return [(obj, path)]
     if isinstance(obj, tuple):
         return [found for i, x in enumerate(obj) for found in _leaves(x, (*path, i))]
-    if not seam.is_static_class(type(obj)):
+    if not seam.is_frozen_class(type(obj)):
         return []
     names = tree.fields_of(type(obj))
     return [found for name in names for found in _leaves(getattr(obj, name), (*path, name))]
@@ -213,4 +215,4 @@ def _leaves(obj: Any, path: Path) -> list[tuple[Any, Path]]:
 
 def meeting(a: Description, b: Description) -> Any:
     """Return the element type in which two numbers are compared, a static one as `Constant`."""
-    return dtype_of(joined(*(d.value if isinstance(d, Constant) else Number(numba_type(d)) for d in (a, b))))
+    return dtype_of(joined(*(d.value if isinstance(d, Constant) else NumberLeaf(numba_type(d)) for d in (a, b))))

@@ -15,7 +15,7 @@ from numba.cuda.core import ir
 from numba.cuda.core.compiler_machinery import AnalysisPass, register_pass
 
 from ...typed.meetings import NOWHERE, WHOLE, Call, Kind, Meeting, Site, Static, Version, Way, differs, outline
-from ..bridge.kinds import given_as, held_by, kind_of, note_version
+from ..bridge.kinds import given_as, held_by, kind_of_type, note_version
 from ..ground.lifted import written
 from ..ground.memory import memory
 from ..ground.places import Place
@@ -115,7 +115,7 @@ class _Reader:
     def _kind(self, var: Any) -> Kind:
         ty = self._types[var.name]
         if id(ty) not in self._kinds:
-            self._kinds[id(ty)] = kind_of(ty)
+            self._kinds[id(ty)] = kind_of_type(ty)
         return self._kinds[id(ty)]
 
     def _assign(self, inst: Any, block: Any) -> None:
@@ -131,7 +131,7 @@ class _Reader:
         if op == "phi":
             self._phi(inst, block, to)
         elif op == "cast" and self._is_own(inst.loc):  # what the function returns
-            self._meet(inst.loc, None, [value.value], kind_of(self._state.return_type))
+            self._meet(inst.loc, None, [value.value], kind_of_type(self._state.return_type))
         elif isinstance(value, ir.Var):
             if self._is_own(inst.loc) or not _returns(inst.loc) or inst.target.name not in self._handed_on:
                 behind = _stack_place(inst.target.name) is not None and not _jumps(inst.loc)
@@ -139,7 +139,7 @@ class _Reader:
         elif op is not None and op != "cast":
             given = self._types[value.value.name].first_type if op == "pair_first" else self._given(value)
             if given is not None:
-                self._note(inst.loc, None, True, kind_of(given), to)
+                self._note(inst.loc, None, True, kind_of_type(given), to)
 
     def _lies_below(self, inst: Any, block: Any) -> bool:
         """Say whether a statement is of a value on the stack on which others of its block lie: it is converted where it

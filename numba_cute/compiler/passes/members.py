@@ -87,7 +87,7 @@ def _written(call: Any, place: Place, known: Constants, scope: Any) -> list[Any]
         function = known.of(call.func, place)
     except NotConstant:
         return []
-    if seam.is_traced(function) or seam.is_static_class(function):
+    if seam.is_traced(function) or seam.is_frozen_class(function):
         given: _Members = _Numbers(known, scope, place)
     elif isinstance(function, CUDADispatcher) or plain.is_plain_function(function):
         given = _Members(known, scope, place)
@@ -105,7 +105,7 @@ def _written(call: Any, place: Place, known: Constants, scope: Any) -> list[Any]
 def _static_parameters(function: Any) -> dict[str, bool]:
     """Return the parameters of a function or a class of the user's, and of each whether it is marked Constexpr."""
     of = python_of(function) or function
-    if seam.is_traced(of) or seam.is_static_class(of):
+    if seam.is_traced(of) or seam.is_frozen_class(of):
         return {}
     try:
         parameters = plain.own_signature(of).parameters

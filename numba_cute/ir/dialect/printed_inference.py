@@ -34,7 +34,7 @@ VIEWS = ("memref", "coord_tensor", "smem_desc_view")
 _ATOM = re.compile(r"(atom|sm\d+)\.")
 
 
-def kind_of(t: Attribute) -> str:
+def printed_kind(t: Attribute) -> str:
     """Name the kind of a type, as the table of printed operations does."""
     if isinstance(t, CuteType):
         return t.kind
@@ -54,7 +54,7 @@ def kind_of(t: Attribute) -> str:
 def of_layout(name: str, types: Types, attributes: Mapping[str, Any]) -> list[Attribute] | None:
     """Apply a published operation to the layout of the tensor that comes first, and leave its pointer."""
     first, *others = types
-    if not isinstance(first, PrintedType) or kind_of(first) not in VIEWS:
+    if not isinstance(first, PrintedType) or printed_kind(first) not in VIEWS:
         return None
     made = FUNCTIONS[name]([layout_of(first), *map(value_of_type, others)], attributes)
     return [tensor_like(first, v.value) if isinstance(v.value, (Layout, ComposedLayout)) else type_of_value(v)
@@ -63,9 +63,9 @@ def of_layout(name: str, types: Types, attributes: Mapping[str, Any]) -> list[At
 
 def _get_iter(types: Types, attributes: Mapping[str, Any]) -> list[Attribute]:
     t: Any = types[0]
-    if kind_of(t) == "smem_desc_view":
+    if printed_kind(t) == "smem_desc_view":
         return [t.data[0]]
-    return [TYPES["cute.ptr" if kind_of(t) == "memref" else "cute.arith_tuple_iter"](head_of(t))]
+    return [TYPES["cute.ptr" if printed_kind(t) == "memref" else "cute.arith_tuple_iter"](head_of(t))]
 
 
 def _get_layout(types: Types, attributes: Mapping[str, Any]) -> list[Attribute]:
@@ -76,7 +76,7 @@ def _get_layout(types: Types, attributes: Mapping[str, Any]) -> list[Attribute]:
 def _view(types: Types, attributes: Mapping[str, Any]) -> list[Attribute]:
     pointer, layout = types
     assert isinstance(pointer, PrintedType) and isinstance(layout, CuteType)
-    name = "cute.memref" if kind_of(pointer) == "ptr" else "cute.coord_tensor"
+    name = "cute.memref" if printed_kind(pointer) == "ptr" else "cute.coord_tensor"
     return [TYPES[name]((*pointer.data, raw(layout.data)))]
 
 
@@ -183,12 +183,12 @@ def _bare(t: Attribute) -> Any:
         return without_promises(without_ones(t))
     if not isinstance(t, PrintedType):
         return t
-    if kind_of(t) in ("memref", "coord_tensor"):
+    if printed_kind(t) in ("memref", "coord_tensor"):
         layout = without_promises(without_ones(type_of_value(layout_of(t))))
-        return t.name, t.data[:2] if kind_of(t) == "memref" else (), layout
-    if kind_of(t) == "ptr":
+        return t.name, t.data[:2] if printed_kind(t) == "memref" else (), layout
+    if printed_kind(t) == "ptr":
         return t.name, t.data[:2]
-    return t.name if kind_of(t) == "arith_tuple_iter" else t
+    return t.name if printed_kind(t) == "arith_tuple_iter" else t
 
 
 def alike(a: Attribute, b: Attribute) -> bool:
@@ -237,10 +237,10 @@ def _same_space(types: Types, results: Types) -> str:
 
 
 def _same_pointee(types: Types, results: Types) -> str:
-    if kind_of(types[0]) != kind_of(results[0]):
+    if printed_kind(types[0]) != printed_kind(results[0]):
         return "the result is of another kind than the operand"
     a, b = types[0].data, results[0].data  # type: ignore[attr-defined]
-    if kind_of(types[0]) != "ptr" or a[:2] == b[:2]:
+    if printed_kind(types[0]) != "ptr" or a[:2] == b[:2]:
         return ""
     return f"the operand points to {a[0]} in {a[1]}, and the result to {b[0]} in {b[1]}"
 
@@ -268,4 +268,4 @@ AGREE: dict[str, Callable[[Types, Types], str]] = {
 }
 """Checks that operands and results agree: "" if they do, else the reason why not."""
 
-__all__ = ["AGREE", "agrees", "alike", "composed_layout", "kind_of", "most_known"]
+__all__ = ["AGREE", "agrees", "alike", "composed_layout", "printed_kind", "most_known"]

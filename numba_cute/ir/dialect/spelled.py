@@ -20,7 +20,7 @@ from .attributes import CuteAttr
 from .inference import without_promises
 from .listed import one_of
 from .notation import write
-from .printed_inference import AGREE, agrees, alike, kind_of, most_known
+from .printed_inference import AGREE, agrees, alike, most_known, printed_kind
 from .printed_operations import ROWS, WORDS, Part, Row
 
 _PIECE = re.compile(
@@ -374,7 +374,7 @@ def differing(parts: Sequence[Part], types: Sequence[Attribute], name: str) -> s
         return f"expected {least}{f' to {most}' if most > least else ''} {name}s, but found {len(types)}"
     for i, t in enumerate(types):
         part = _part(parts, i)
-        if part is not None and "any" not in part.kinds and kind_of(t) not in part.kinds:
+        if part is not None and "any" not in part.kinds and printed_kind(t) not in part.kinds:
             return f"{name} #{i} must be {' or '.join(part.kinds)}, but got '{t}'"
     return ""
 

@@ -16,7 +16,7 @@ from xdsl.ir import SSAValue
 from ...compiler.host import kernels
 from ...compiler.inspection.inference import is_whole
 from ...dtypes import Boolean, DType
-from ...seam import CuteError, is_static_class, is_struct_class, is_traced
+from ...seam import CuteError, is_frozen_class, is_struct_class, is_traced
 from ...seam.ground.packages import is_library
 from ...seam.guards import facade
 from ...typed import form as typed
@@ -343,7 +343,7 @@ def _is_ours(callee: Any) -> bool:
     if isinstance(callee, DType):
         return True
     plain = facade.plain(callee)
-    if is_static_class(plain) or is_struct_class(plain) or is_traced(plain):
+    if is_frozen_class(plain) or is_struct_class(plain) or is_traced(plain):
         return True
     return is_library(getattr(callee, "__module__", ""))
 

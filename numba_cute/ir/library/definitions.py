@@ -18,7 +18,7 @@ from typing import Any
 import numba_cute
 
 from ...atoms.op import CopyOp, MmaOp
-from ...seam import is_static_class, is_struct_class, is_traced
+from ...seam import is_frozen_class, is_struct_class, is_traced
 from ...seam.guards import facade
 from ..text.registry import NVGPU, OWN
 from . import instructions, machine
@@ -74,7 +74,7 @@ def _shown() -> tuple[dict[str, Any], dict[Any, str], dict[type, str]]:
     for prefix, module in _modules():
         for shown in getattr(module, "__all__", ()):
             thing = getattr(module, shown)
-            if is_static_class(thing) or is_struct_class(thing):
+            if is_frozen_class(thing) or is_struct_class(thing):
                 classes.setdefault(thing, f"{prefix}.{shown}")
             elif not (inspect.isfunction(thing) and is_traced(thing)):
                 continue

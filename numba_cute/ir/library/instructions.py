@@ -92,15 +92,15 @@ KINDS: tuple[Kind, ...] = (
 _BY_NAME = {kind.name: kind for kind in KINDS}
 
 
-def kind_of(op: Any) -> Kind | None:
+def instruction_of(op: Any) -> Kind | None:
     """Return the instruction that an operation of the API is; None for an operation of the user's own."""
     return next((kind for kind in KINDS if kind.has(op)), None)
 
 
 def _checked(atom: Any, what: str) -> None:
     """Refuse an atom that is not of the kind whose instruction `what` is."""
-    if kind_of(atom.op) is not _BY_NAME[what]:
-        found = kind_of(atom.op)
+    if instruction_of(atom.op) is not _BY_NAME[what]:
+        found = instruction_of(atom.op)
         use = f"; use {found.name}" if found is not None else ""
         raise CuteError(f"{what}: the atom's operation {atom.op!r} is not {_BY_NAME[what].says}{use}")
 

@@ -14,13 +14,13 @@ from ...compiler.inspection.effects import PURE, WRITES, Effects
 from ...dtypes import DType
 from ...isa.form.instr import row_of
 from ...isa.form.kinds import Operand
-from ...seam import CuteError, static, traced
+from ...seam import CuteError, frozen, traced
 from ...typed.descriptions import Description
 from .machine import span
 from .operations import Inferred
 
 
-@static
+@frozen
 class Row:
     """A row of the instruction table with its static parameters, called with its operands.
 

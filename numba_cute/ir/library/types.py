@@ -9,7 +9,7 @@ from typing import Any
 
 from xdsl.dialects import builtin
 from xdsl.dialects.builtin import IntegerType, Signedness
-from xdsl.ir import Attribute, Data, TypeAttribute
+from xdsl.ir import Attribute, Data, SSAValue, TypeAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
@@ -18,7 +18,7 @@ from xdsl.utils.exceptions import ParseError
 from ... import seam
 from ...dtypes import DType
 from ...seam import CuteError
-from ...typed.descriptions import Description, Scalar
+from ...typed.descriptions import Constant, Description, Group, Scalar
 from ..dialect import attributes, notation, printed_types
 from ..dialect.checked import checked
 from ..text import registry, spelling as _spelling  # noqa: F401 - the forms of types
@@ -28,7 +28,7 @@ from ..text.reader import BUILTIN, Noted, Reader
 from ..text.scanner import SpellingError
 from ..text.writer import name_of, parts, published
 
-__all__ = ["TYPES", "DescribedType", "description_of", "is_described", "reading", "type_of"]
+__all__ = ["TYPES", "DescribedType", "description_of", "description_of_value", "is_described", "reading", "type_of"]
 
 
 class DescribedType(TypeAttribute, Data[Any]):
@@ -128,6 +128,13 @@ def description_of(t: Attribute) -> Description:
         f"{t} is no type of a kernel's values: they are the types of the dialects cute, numba_cute and numba, and the "
         f"numbers {', '.join(map(str, _DTYPES))}"
     )
+
+
+def description_of_value(value: Any) -> Description:
+    """Describe a value of an argument: an SSA value, a constant or a tuple of such."""
+    if isinstance(value, tuple):
+        return Group(tuple(map(description_of_value, value)))
+    return description_of(value.type) if isinstance(value, SSAValue) else Constant(value)
 
 
 @functools.lru_cache(maxsize=8192)

@@ -15,7 +15,8 @@ from ...nvgpu import CopyUniversalOp
 from ...tensor.pointer import Pointer
 from ...tensor.tensor import Tensor
 from ..library.operations import ApiOp
-from .rewriting import described, values_of
+from ..library.types import description_of_value
+from .rewriting import values_of
 
 
 @dataclass(frozen=True)
@@ -42,14 +43,14 @@ def plain_copy(op: Operation) -> PlainCopy | None:
     keywords.pop("unroll_factor", None)
     bits = 0
     if op.name == "numba_cute.copy":
-        atom = inference.example_of(described(args[0]))
+        atom = inference.example_of(description_of_value(args[0]))
         atom = atom.atom if isinstance(atom, TiledCopy) else atom
         if not isinstance(atom, CopyAtom) or not isinstance(atom.op, CopyUniversalOp):
             return None
         bits, args = atom.num_bits, args[1:]
     if len(args) != 2 or any(v is not None for v in keywords.values()):
         return None
-    a, b = (inference.example_of(described(t)) for t in args)
+    a, b = (inference.example_of(description_of_value(t)) for t in args)
     if op.name == "numba_cute.basic_copy":
         bits = int(a.element_type.width)
     for t in (a, b):

@@ -27,7 +27,8 @@ from ...seam import CuteError
 from ...tensor.tensor import Tensor
 from ..library import instructions
 from ..library.operations import ApiOp, GetAttr, LoadElement, SliceOp, target_of
-from .rewriting import Maker, described, rewrite_each, values_of
+from ..library.types import description_of_value
+from .rewriting import Maker, rewrite_each, values_of
 
 
 class LowerToNvgpu(ModulePass):
@@ -99,7 +100,7 @@ class _Steps(Maker):
 
 def _example(value: Any) -> Any:
     """Return a value as traced code sees it, with leaves that hold no values."""
-    return inference.example_of(described(value))
+    return inference.example_of(description_of_value(value))
 
 
 # ------------------------------------------------------------------ products
@@ -140,7 +141,7 @@ def _kind(atom: Any) -> tuple[Any, Any]:
     """The instruction of an atom, and the atom."""
     of = _example(atom)
     of = of.atom if isinstance(of, (TiledMma, TiledCopy)) else of
-    return instructions.kind_of(of.op), of
+    return instructions.instruction_of(of.op), of
 
 
 def _tensors_set(atom: Any, of: Any) -> list[Field]:

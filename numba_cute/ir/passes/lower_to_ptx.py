@@ -26,8 +26,8 @@ from ..library.calls import pattern_of
 from ..library.instructions import KINDS
 from ..library.operations import ApiOp, CastOp, GetAttr, MakeTuple, SliceOp
 from ..library.rows import PtxOp
-from ..library.types import description_of, type_of
-from .rewriting import Maker, described, rewrite_each, values_of
+from ..library.types import description_of, description_of_value, type_of
+from .rewriting import Maker, rewrite_each, values_of
 
 _ROOMS = ("numba_cute.arch.", "numba_cute.nvgpu.warpgroup.", "numba_cute.nvgpu.tcgen05.", "numba_cute.nvgpu.cpasync.")
 """The rooms whose functions are instructions too."""
@@ -76,7 +76,7 @@ def _operand_of(x: Any) -> Description | None:
     """Describe an operand; None of a constant. Raises Untold for what is no tree of leaves."""
     if not isinstance(x, SSAValue):
         return None
-    d = described(x)
+    d = description_of_value(x)
     if isinstance(d, (Array, Struct, Foreign)):
         raise Untold(f"an operand is {d}")
     return d

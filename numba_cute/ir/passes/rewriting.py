@@ -15,7 +15,6 @@ from ...seam import CuteError
 from ...typed.descriptions import Constant, Description, Group
 from ..library.calls import pattern_of
 from ..library.operations import Inferred, call, result_type, target_of
-from ..library.types import description_of
 
 
 class Refused(CuteError):
@@ -122,12 +121,3 @@ class Maker:
         self.insert(whole)
         whole.results[0].name_hint = hint or None
         return whole.results[0]
-
-
-def described(value: Any) -> Description:
-    """Describe a value of an argument: an SSA value, a constant or a tuple."""
-    if isinstance(value, SSAValue):
-        return description_of(value.type)
-    if isinstance(value, tuple):
-        return Group(tuple(map(described, value)))
-    return Constant(value)

@@ -25,12 +25,12 @@ from ..dialect.spelled import SpelledOperation, plain_attributes
 from ..library import operations as calls
 from ..library.calls import pattern_of
 from ..library.constants import constant_of, is_constant
-from ..library.types import description_of, type_of
+from ..library.types import description_of, description_of_value, type_of
 from ..text.reader import Reader
 from . import rules
 from .publishing import PARTS
 from .rules import Rule
-from .tuples import described, filled, kept
+from .tuples import filled, kept
 
 
 def is_published(op: Operation) -> bool:
@@ -220,7 +220,7 @@ class _Calling:
     def _agrees(self, op: Any, given: Any) -> None:
         """Refuse an operation whose type is not that of what it gives here. It may say less of divisors and alignment;
         what is said of them is not used."""
-        declared, d = op.res[0].type, described(given)
+        declared, d = op.res[0].type, description_of_value(given)
         found = type_of(d, declared.kind if isinstance(declared, CuteType) else None)
         if found == declared or compatible(found, declared) or alike(found, declared):
             return
@@ -265,7 +265,9 @@ def _make(c: _Calling, op: Any, args: list[Any]) -> Any:
     def number(wanted: Any) -> Any:
         value = next(numbers)
         return (
-            value if described(value) == wanted or not isinstance(value, SSAValue) else c.single(value, type_of(wanted))
+            value
+            if description_of_value(value) == wanted or not isinstance(value, SSAValue)
+            else c.single(value, type_of(wanted))
         )
 
     return filled(d, number, c.whole)
@@ -285,7 +287,7 @@ def _get_scalars(c: _Calling, op: Any, args: list[Any]) -> Any:
         raise CuteError("a kernel takes the number of a tuple of one number: take others by cute.get")
     if not isinstance(held, SSAValue):
         return held
-    d = described(held)
+    d = description_of_value(held)
     return held if isinstance(d, Scalar) and d.divisor == 1 else c.single(held, op.res[0].type)
 
 
@@ -303,7 +305,7 @@ def _get(c: _Calling, op: Any, args: list[Any]) -> Any:
 
 
 def _is_layout(held: Any) -> bool:
-    return hasattr(described(held), "cls")
+    return hasattr(description_of_value(held), "cls")
 
 
 def _alloca(c: _Calling, op: Any, args: list[Any]) -> Any:

@@ -19,9 +19,9 @@ from ..dialect.printed_types import PrintedType
 from ..dialect.spelled import SpelledOperation, plain_attributes
 from ..library import arithmetic, operations as calls
 from ..library.calls import Operand
-from ..library.types import description_of, type_of
+from ..library.types import description_of, description_of_value, type_of
 from . import rules
-from .tuples import KINDS, as_tile, described, leaves
+from .tuples import KINDS, as_tile, leaves
 
 _PUBLISHED = (CuteOperation, SpelledOperation)
 
@@ -146,7 +146,7 @@ class Making:
             return self._tile(pattern)
         if isinstance(pattern, SSAValue):
             return self._converted(pattern, kind)
-        d = described(pattern)
+        d = description_of_value(pattern)
         made = type_of(d, kind)
         if not isinstance(made, CuteType) or made.kind != kind:
             raise Unpublished
@@ -172,7 +172,7 @@ class Making:
         parts = _flat(pattern)
         if any(isinstance(p, SSAValue) and not inference.is_whole(description_of(p.type)) for p in parts):
             raise Unpublished
-        d = as_tile(described(pattern))
+        d = as_tile(description_of_value(pattern))
         made = type_of(d, "tile")
         if not isinstance(made, CuteType) or made.kind not in ("tile", "layout"):
             raise Unpublished

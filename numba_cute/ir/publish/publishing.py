@@ -18,13 +18,13 @@ from ...typed.descriptions import Group, Scalar
 from ..dialect.attributes import CuteType
 from ..dialect.printed_types import PrintedType
 from ..library import arithmetic, operations as calls
-from ..library.types import type_of
+from ..library.types import description_of_value, type_of
 from ..text.atoms import make_copy_atom
 from ..text.writer import item
 from . import rules
 from .making import Making, Unpublished
 from .rules import Rule
-from .tuples import KINDS, described, kept
+from .tuples import KINDS, kept
 
 
 def publish(module: ModuleOp) -> None:
@@ -120,7 +120,7 @@ def _attribute(name: str, given: dict[str, Any]) -> Attribute | None:
         value = kept(tiler) if value is None else value
         if not isinstance(value, tuple) or any(x is not None and type(x) is not int for x in value):
             raise Unpublished
-        return StringAttr(item(described(value)))
+        return StringAttr(item(description_of_value(value)))
     if value is None or value == ():
         return None
     if name == "mode":
@@ -211,7 +211,7 @@ def _allocates(d: Any) -> bool:
 
 
 def _tuple(m: Making, pattern: Any, kind: str = "int_tuple") -> Any:
-    if m.result is None or m.result != described(pattern):
+    if m.result is None or m.result != description_of_value(pattern):
         raise Unpublished
     t = m.call.result.type
     return m.fit(pattern, t.kind if isinstance(t, CuteType) and t.kind in KINDS else kind)
@@ -239,7 +239,7 @@ PARTS = {
 
 def _get_attr(m: Making, op: calls.GetAttr) -> Any:
     of, name = m.positional(2)
-    cls = getattr(described(of), "cls", None)
+    cls = getattr(description_of_value(of), "cls", None)
     known = PARTS.get((getattr(cls, "__name__", ""), name))
     if known is None:
         raise Unpublished
@@ -256,7 +256,7 @@ def _get_attr(m: Making, op: calls.GetAttr) -> Any:
 
 def _slice(m: Making, op: calls.SliceOp) -> Any:
     of, coord = m.positional(2)
-    d = described(of)
+    d = description_of_value(of)
     if isinstance(of, SSAValue) and isinstance(d, Group) and type(coord) is int:
         operand = _own_kind(of)
         found = m.result
@@ -294,9 +294,9 @@ def _memref(m: Making, of: Any) -> Any:
 def _store(m: Making, op: calls.StoreElement) -> None:
     of, coord, value = m.positional(3)
     tensor = _memref(m, of)
-    element = Scalar(described(tensor).fields[0].fields[0].value)  # type: ignore[union-attr]
+    element = Scalar(description_of_value(tensor).fields[0].fields[0].value)  # type: ignore[union-attr]
     if isinstance(value, SSAValue):
-        value = m.cast(value, described(value), element)
+        value = m.cast(value, description_of_value(value), element)
     elif type(value) in (int, float) and (element.dtype.is_float or element.dtype.is_integer and type(value) is int):
         value = arithmetic.constant(value, element.dtype, m.add)
     else:
@@ -309,7 +309,7 @@ def _method(m: Making, op: calls.MethodOp) -> Any:
     if op.attribute.data != "__call__":
         raise Unpublished
     of, coord = m.positional(2)
-    cls = getattr(described(of), "cls", None)
+    cls = getattr(description_of_value(of), "cls", None)
     found = m.result
     if getattr(cls, "__name__", "") not in ("Layout", "ComposedLayout") or found is None:
         raise Unpublished
@@ -322,7 +322,7 @@ def _cast(m: Making, op: calls.CastOp) -> Any:
     (value,) = m.positional(1)
     if not isinstance(value, SSAValue) or not isinstance(value.type, CuteType):
         raise Unpublished
-    return m.cast(value, described(value), m.result)
+    return m.cast(value, description_of_value(value), m.result)
 
 
 _MAKERS: dict[type, Any] = {

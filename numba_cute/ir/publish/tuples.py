@@ -11,17 +11,10 @@ from xdsl.ir import SSAValue
 from ...layout import Layout
 from ...seam import CuteError
 from ...typed.descriptions import Constant, Description, Group, Object, Scalar
-from ..library.types import description_of
+from ..library.types import description_of, description_of_value
 from ..text.fields import fields_by_name, instance
 
 KINDS = ("int_tuple", "shape", "stride", "coord")
-
-
-def described(pattern: Any) -> Description:
-    """Describe a pattern: constants, SSA values, and tuples of both."""
-    if isinstance(pattern, tuple):
-        return Group(tuple(map(described, pattern)))
-    return description_of(pattern.type) if isinstance(pattern, SSAValue) else Constant(pattern)
 
 
 def leaves(pattern: Any) -> list[SSAValue]:
@@ -50,7 +43,7 @@ def as_tile(d: Description) -> Description:
 
 def kept(tiler: Any) -> Any:
     """Return the projection of a tiler that keeps all modes; None of a tiler that is no tuple."""
-    d = described(tiler)
+    d = description_of_value(tiler)
     return (1,) * len(d.items) if isinstance(d, Group) else None
 
 
@@ -70,4 +63,4 @@ def filled(d: Description, number: Callable[[Any], Any], make: Callable[[Descrip
     return make(d)
 
 
-__all__ = ["KINDS", "as_tile", "described", "filled", "kept", "leaves"]
+__all__ = ["KINDS", "as_tile", "filled", "kept", "leaves"]

@@ -123,7 +123,7 @@ def _made(d: Description) -> Any:
 
 
 def _static(d: Object) -> Any:
-    """Make an instance of a `static` class without its checks, as a kernel does that takes one apart."""
+    """Make an instance of a `frozen` class without its checks, as a kernel does that takes one apart."""
     cls: Any = d.cls
     made: Any = object.__new__(cls)
     fields = [f for f in dataclasses.fields(cls) if f.metadata.get("kernel", True)]

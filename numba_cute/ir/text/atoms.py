@@ -23,7 +23,7 @@ from ...nvgpu.common.by_row import TYPES, cases
 from ...nvgpu.cpasync import CopyBulkTensorTileG2SMulticastOp, CopyBulkTensorTileG2SOp, CopyBulkTensorTileS2GOp
 from ...nvgpu.hopper.tma import TmaInfo
 from ...nvgpu.hopper.tma_ops import TmaCopyOp
-from ...seam import CuteError, is_static_class, known_as, static, traced
+from ...seam import CuteError, frozen, is_frozen_class, known_as, traced
 from ...tensor.pointer import AddressSpace, Pointer
 
 __all__ = [
@@ -41,7 +41,7 @@ def operations(kind: type) -> tuple[type, ...]:
     for part in _PARTS:
         for name in part.__all__:
             shown = getattr(part, name)
-            if is_static_class(shown) and issubclass(shown, kind):
+            if is_frozen_class(shown) and issubclass(shown, kind):
                 found.setdefault(shown)
     return tuple(found)
 
@@ -314,7 +314,7 @@ def _tma(tma: Any, what: str, writes: bool, value_type: Any, box: Any) -> CopyAt
     return atom
 
 
-@static
+@frozen
 class ExecTma:
     """A TMA atom with all that its execution needs, as make_exec_tma_load and make_exec_tma_store make it.
 

@@ -97,7 +97,7 @@ def has_forms(cls: type) -> bool:
 
 
 def names_of(cls: type) -> tuple[str, ...]:
-    """Return the names of the fields of a `static` or `struct` class that kernels hold."""
+    """Return the names of the fields of a `frozen` or `struct` class that kernels hold."""
     return cls.__cute_fields__ if seam.is_struct_class(cls) else fields_of(cls)  # type: ignore[attr-defined]
 
 
@@ -117,7 +117,7 @@ def described_value(value: Any) -> Description:
     """Describe a value of the host: what kernels hold of it."""
     if isinstance(value, tuple) and not hasattr(value, "_fields"):
         return Group(tuple(map(described_value, value)))
-    if seam.is_static_class(type(value)):
+    if seam.is_frozen_class(type(value)):
         return Object(type(value), tuple(described_value(getattr(value, f)) for f in fields_of(type(value))))
     if isinstance(value, dtypes.Scalar):
         return Scalar(value.dtype, value.divisor)

@@ -109,10 +109,14 @@ _ADDRESS = {"generic": Scalar(Uint64), "gmem": Scalar(Int64), "smem": Scalar(Int
 """The address of a pointer of which nothing else is said."""
 
 
+_MARKS = ("readonly", "multicast")
+"""The fields of a pointer that are true of few, and then written by their names."""
+
+
 def _pointer_words(fields: Fields, usual: bool = False) -> list[Thing] | None:
-    """f16, smem, align<16>, S<3,4,3>, readonly. usual: whether the alignment of one element is left out."""
+    """f16, smem, align<16>, S<3,4,3>, readonly, multicast. usual: whether the alignment of one element is left out."""
     dtype, space, alignment = dtype_word(fields["dtype"]), fields["space"], fields["alignment"]
-    swizzle, readonly = fields["swizzle"], fields["readonly"]
+    swizzle = fields["swizzle"]
     known = isinstance(space, Constant) and isinstance(space.value, AddressSpace) and is_int(alignment)
     if dtype is None or not known:
         return None
@@ -120,7 +124,7 @@ def _pointer_words(fields: Fields, usual: bool = False) -> list[Thing] | None:
     if not usual or alignment != _natural(fields["dtype"]):
         words.append(Word("align", (alignment,)))
     words += [swizzle] if is_object(swizzle, Swizzle) else []
-    return [*words, Word("readonly")] if readonly == Constant(True) else words
+    return words + [Word(name) for name in _MARKS if fields[name] == Constant(True)]
 
 
 def _natural(dtype: Description) -> Description:
@@ -136,21 +140,22 @@ def _pointer_fields(things: list[Thing], usual: bool = False) -> Fields:
         raise CuteError(f"{_said(space)} is no memory; they are {', '.join(AddressSpace.__members__)}")
     found: Fields = {
         "dtype": dtype, "space": Constant(AddressSpace[space.name]), "offset": Constant(0),
-        "alignment": _natural(dtype) if usual else Constant(1), "swizzle": Constant(None), "readonly": Constant(False),
+        "alignment": _natural(dtype) if usual else Constant(1), "swizzle": Constant(None),
+        **dict.fromkeys(_MARKS, Constant(False)),
     }  # fmt: skip
     if space.name in _ADDRESS:
         found["address"] = _ADDRESS[space.name]
     for thing in things[2:]:
         if isinstance(thing, Word) and thing.name == "align" and thing.given and len(thing.given) == 1:
             found["alignment"] = thing.given[0]
-        elif thing == Word("readonly"):
-            found["readonly"] = Constant(True)
+        elif isinstance(thing, Word) and thing.name in _MARKS and not thing.given:
+            found[thing.name] = Constant(True)
         elif is_object(thing, Swizzle):
             found["swizzle"] = thing
         else:
             raise CuteError(
                 f"{_said(thing)} says nothing of a pointer: after its memory there may stand align<16>, a swizzle, "
-                "readonly"
+                f"{', '.join(_MARKS)}"
             )
     return found
 
@@ -168,7 +173,7 @@ def exactly(cls: type, head: Any, implied: Any) -> Any:
 
     def takes(fields: Fields) -> bool:
         things = head(fields)
-        if things is None or Word("readonly") in things:
+        if things is None or any(Word(name) in things for name in _MARKS):
             return False
         said = default_fields(cls) | implied(things)
         return all(said.get(name) == d for name, d in fields.items())

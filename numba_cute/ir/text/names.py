@@ -20,7 +20,7 @@ from typing import Any
 
 from ...compiler.inspection.inference import NUMBAS, is_of_numba
 from ...dtypes import DType
-from ...seam import CuteError, is_static_class, is_struct_class, is_traced
+from ...seam import CuteError, is_frozen_class, is_struct_class, is_traced
 from ...seam.ground.packages import is_library
 from ...seam.guards import facade
 
@@ -159,11 +159,11 @@ def _of_kernels(found: Any, of: Any) -> bool:
     if isinstance(found, ModuleType):
         return is_library(found.__name__)
     if isinstance(found, (FunctionType, MethodType)):
-        return is_traced(facade.plain(found)) or is_static_class(of) or is_struct_class(of)
+        return is_traced(facade.plain(found)) or is_frozen_class(of) or is_struct_class(of)
     cls = found if isinstance(found, type) else type(found)
     if isinstance(found, DType) or not is_library(cls.__module__):
         return isinstance(found, DType)
-    return is_static_class(cls) or is_struct_class(cls) or issubclass(cls, enum.Enum) or is_record(cls)
+    return is_frozen_class(cls) or is_struct_class(cls) or issubclass(cls, enum.Enum) or is_record(cls)
 
 
 def is_record(cls: Any) -> bool:

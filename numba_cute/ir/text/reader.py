@@ -421,7 +421,7 @@ class Reader(Scanner):
         cls: Any = things.pop(0).value if things and isinstance(things[0], Constant) else None
         if isinstance(cls, Lacking):
             return cls  # type: ignore[return-value]
-        legal, kind = (seam.is_struct_class, "struct") if name == registry.STRUCT else (seam.is_static_class, "static")
+        legal, kind = (seam.is_struct_class, "struct") if name == registry.STRUCT else (seam.is_frozen_class, "frozen")
         if not legal(cls):
             self.fail(f'!{name} begins with the symbol of a `{kind}` class, as in @"module:Name"', first)
         return cls  # type: ignore[no-any-return]

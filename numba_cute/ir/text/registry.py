@@ -93,7 +93,7 @@ seam.tell_marked(_register)
 
 
 def mnemonic_of(cls: type) -> str:
-    """Return the name of the type of this `static` or `struct` class, with its dialect."""
+    """Return the name of the type of this `frozen` or `struct` class, with its dialect."""
     return _mnemonics.get(cls) or (STRUCT if seam.is_struct_class(cls) else OBJECT)
 
 

@@ -33,8 +33,8 @@ TCGEN05_GROUP = "tcgen05_group"
 """The work of a thread that its tcgen05.commit collects for an mbarrier."""
 TCGEN05_LOADS, TCGEN05_STORES = "tcgen05_loads", "tcgen05_stores"
 """The work of a warp that tcgen05.wait::ld and ::st wait for."""
-EACH, SAME, ARRAY, WARPS = "each", "same", "array", "warps"
-LANES = (EACH, SAME, ARRAY, WARPS)
+EACH, SAME, ALONE, ARRAY, WARPS = "each", "same", "alone", "array", "warps"
+LANES = (EACH, SAME, ALONE, ARRAY, WARPS)
 COMPLETIONS = (
     None, MBARRIER, BULK_GROUP, WGMMA_GROUP, CP_ASYNC_GROUP, TCGEN05_GROUP, TCGEN05_LOADS, TCGEN05_STORES
 )  # fmt: skip
@@ -62,11 +62,12 @@ class Instr:
     memory, unless the case says so: see `order`. done_by: what completes it, or None if it is complete when it is
     issued. pure: no side effect and no memory, so that the compiler may merge or drop it. lanes: how a machine may run
     the body of what a thread (or, with SAME, a warp) issues for several threads at once: EACH one by one, SAME once for
-    all of them where their operands are equal (what waits, or does the same twice as once), ARRAY once, with an array
-    for a scalar operand and for the result; WARPS, of what a warp issues, once for several warps that name the same
-    lanes, with those of one warp after those of the other. cases: the legal static parameters, each a dict of this row
-    alone; of those that agree in what a caller names, the first is meant. ranges: static parameters that may be any of
-    these numbers where a case has them; the cases hold some. ref: the section's anchor in the PTX ISA.
+    all of them where their operands are equal (what waits, or does the same twice as once), ALONE for one thread that
+    waits, ARRAY once, with an array for a scalar operand and for the result; WARPS, of what a warp issues, once for
+    several warps that name the same lanes, with those of one warp after those of the other. cases: the legal static
+    parameters, each a dict of this row alone; of those that agree in what a caller names, the first is meant. ranges:
+    static parameters that may be any of these numbers where a case has them; the cases hold some. ref: the section's
+    anchor in the PTX ISA.
 
     A row is known by its identity. What its function and its cases say is read, and checked, when it is first asked
     for: an import of the package declares all rows, and a kernel issues a few.

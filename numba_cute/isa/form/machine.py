@@ -191,10 +191,20 @@ class Machine(Protocol):
 
     def atomic(
         self, address: int, nbytes: int, change: Callable[[Bytes], Bytes] | None, *, shared: bool,
-        cta: int | None = None, reads: bool = True,
+        cta: int | None = None, reads: bool = True, ends: Callable[[Bytes], bool] | None = None,
     ) -> Bytes:  # fmt: skip
         """Read memory (global, or shared: of this CTA or of CTA `cta`) and change it in one step, ordered as the row
-        says (`Instr.order`); without `change` it is only read, without `reads` only written. Gives what was there."""
+        says (`Instr.order`); without `change` it is only read, without `reads` only written. ends: of a read that is
+        part of a wait, says of bytes whether they end it. Gives what was there."""
+
+    def awaits(self, rank: int | None) -> None:
+        """Say which rank the threads wait for from now on, in a loop; None: for no rank any more."""
+
+    def atomic_everywhere(
+        self, address: int, nbytes: int, change: Callable[[Bytes], Bytes] | None, *, reads: bool = True
+    ) -> list[Bytes]:
+        """Do the same at all places for which an address of a multicast mapping stands, one after the other; gives the
+        old bytes of each rank."""
 
     def tensor_map(self, address: int) -> TensorMap: ...
     def map_proxy(self, event: str, address: int | None) -> None:

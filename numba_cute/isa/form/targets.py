@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from ...seam import CuteError, current_or, static
+from ...seam import CuteError, current_or, frozen
 
 __all__ = ["Target", "target"]
 
@@ -54,7 +54,7 @@ class Product(NamedTuple):
     l2: int = 0
 
 
-@static
+@frozen
 class Target:
     """The figures of a target. `cute.target("sm_90a")` gives one; fields in bytes, 32-bit registers, threads and CTAs.
 

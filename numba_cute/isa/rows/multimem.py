@@ -5,20 +5,23 @@ Any thread. sm_90.
 
 addr: in a multicast mapping (CUDA driver API, "Multicast Object Management"). sem, scope: the order, and the threads
 that see it; left out, they are relaxed and sys. Floats narrower than 32 bits come packed in words; acc: the type in
-which their sums are made; None, the default, is their own. The simulator has one GPU, so that a mapping stands for its
-own memory alone.
+which their sums are made; None, the default, is their own. In the simulator a mapping stands for the memory of all
+ranks; of one rank, for its own memory alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
+from ...dtypes import BFloat16, Float8E4M3FN, Float8E5M2, Float16, Float32, Float64
+from ..facts.reduction import combine
 from ..form.instr import ACQUIRE, RELAXED, RELEASE, instr
 from ..form.kinds import choice, f32, f64, gmem, out, u32, u64
-from ..form.machine import Machine
+from ..form.machine import Bytes, Machine
 from .atomic import combined
 from .memory import check_aligned
 
@@ -32,6 +35,8 @@ _VALUE = choice("type", _KINDS)
 _VALUES = _VALUE["count"]
 _SUMS = {"f32": (None,), "f64": (None,), "f16x2": (None, "f32"), "bf16x2": (None, "f32"),
          "e4m3x4": (None, "f16"), "e5m2x4": (None, "f16")}  # fmt: skip
+_FLOATS = {"f32": Float32, "f64": Float64, "f16x2": Float16, "bf16x2": BFloat16, "e4m3x4": Float8E4M3FN,
+           "e5m2x4": Float8E5M2}  # fmt: skip
 _UNITS = {u32: np.uint32, u64: np.uint64, f32: np.float32, f64: np.float64}
 
 
@@ -71,17 +76,29 @@ def _stored() -> Iterator[dict[str, Any]]:
     yield from (c for t in _SUMS for c in _sized(t, RELEASE))
 
 
-def _load(m: Machine, addr: int, type: str, count: int) -> list[Any]:
+def _reduced(op: str, parts: list[Bytes], type: str, acc: str | None) -> Bytes:
+    """Combine what lies in the GPUs' memory, the first rank's first: the order is the hardware's, and not told."""
+    if type not in _FLOATS:
+        return reduce(lambda a, b: combined(op, type, a, b, True), parts)
+    own = np.dtype(_FLOATS[type].numpy)
+    wide = own if acc is None else np.dtype(acc.replace("f", "float"))
+    found = [p.view(own).astype(wide, copy=False) for p in parts]
+    total = reduce(lambda a, b: combine(op, a, b, True), found).astype(own, copy=False)
+    return total.view(np.uint8)  # type: ignore[no-any-return]
+
+
+def _load(m: Machine, addr: int, op: str, type: str, acc: str | None, count: int) -> list[Any]:
     unit = np.dtype(_UNITS[_KINDS[type]])
     check_aligned(addr, unit.itemsize * count, "multimem.ld_reduce")
-    return m.atomic(addr, unit.itemsize * count, None, shared=False).view(unit).tolist()  # type: ignore[no-any-return]
+    found = m.atomic_everywhere(addr, unit.itemsize * count, None)
+    return _reduced(op, found, type, acc).view(unit).tolist()  # type: ignore[no-any-return]
 
 
 def _store(m: Machine, addr: int, values: list[Any], type: str, op: str | None, what: str) -> None:
     given = np.array(values, _UNITS[_KINDS[type]]).view(np.uint8)
     check_aligned(addr, given.size, what)
     change = lambda b: given if op is None else combined(op, type, b, given, True)  # noqa: E731
-    m.atomic(addr, given.size, change, shared=False, reads=op is not None)
+    m.atomic_everywhere(addr, given.size, change, reads=op is not None)
 
 
 _ORDER = {"sem": RELAXED, "scope": "sys"}
@@ -92,16 +109,18 @@ _RED: dict[str, Any] = {"target": "sm_90", "ref": f"{_REF}-red", "defaults": _OR
 
 @instr("multimem.ld_reduce.{sem}.{scope}.global.{op}<acc:.acc::{acc}>.{type} $value, [$addr];",
        over=[*_integers(ACQUIRE, acc=None), *_sums()], **_LOAD)  # fmt: skip
-def multimem_ld_reduce(m: Machine, addr: gmem, value: out(_VALUE), *, type: str) -> Any:
+def multimem_ld_reduce(m: Machine, addr: gmem, value: out(_VALUE), *, op: str, type: str, acc: Any) -> Any:
     """Load an element from each GPU's memory, combined by `op`. addr: a multiple of its size."""
-    return _load(m, addr, type, 1)[0]
+    return _load(m, addr, op, type, acc, 1)[0]
 
 
 @instr("multimem.ld_reduce.{sem}.{scope}.global.{op}<acc:.acc::{acc}>.v{count}.{type} $value, [$addr];",
        over=_vectors(_sums()), **_LOAD)  # fmt: skip
-def multimem_ld_reduce_vector(m: Machine, addr: gmem, value: out(_VALUES), *, type: str, count: int) -> Any:
+def multimem_ld_reduce_vector(
+    m: Machine, addr: gmem, value: out(_VALUES), *, op: str, type: str, acc: Any, count: int
+) -> Any:
     """Load `count` elements from each GPU's memory, combined by `op`. addr: a multiple of all their bytes."""
-    return _load(m, addr, type, count)
+    return _load(m, addr, op, type, acc, count)
 
 
 @instr("multimem.st.{sem}.{scope}.global.{type} [$addr], $value;",

@@ -9,7 +9,6 @@ import numba_cute as cute
 from numba_cute.runtime import from_dlpack
 
 from .. import entry
-from .backward_rows import TILE
 from .plan import view
 
 
@@ -31,7 +30,7 @@ def covering(made: Any, rows: int) -> tuple[Any, Any]:
     return atom, cute.make_tensor(coords.iterator, cute.make_layout(shape, stride=coords.stride))
 
 
-def ragged(array: Any, tile: int = TILE) -> Any:
+def ragged(array: Any, tile: int) -> Any:
     """View (batch, rows, heads, d) so that a box may end at any row: (tile, d, rows + 1, heads, batch), with two modes
     for rows. The element (r, c, y, …) is of row r + y - tile: a box that begins at r = tile - n and y = row + n holds n
     rows from `row` on, and is loaded with zeros behind them."""

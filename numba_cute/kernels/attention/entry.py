@@ -3,19 +3,18 @@
 
 import itertools
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numba_cute as cute
 from numba_cute.seam import CuteError
+from numba_cute.seam.ground.records import dataclass
 
 from .. import entry
 from ..gemm.operands import counter_of
-from . import umma_plan, warps_plan
+from . import plan
 from .blocks import check_for_gradients, check_listed, of_blocks
-from .gradients import DIMS, OPERATOR as BACKWARD
-from .options import How, aux_of, how_of, options_of
-from .plan import ALL, NO_SCALES, Lengths, Options, arguments, best_splits, bound, joining, room, turning
+from .options import DIMS, How, aux_of, how_of, options_of
+from .plan import ALL, NO_SCALES, Lengths, Options, arguments, bound, joining, room, turning
 from .values import turned_shape
 
 if TYPE_CHECKING:
@@ -90,17 +89,30 @@ class Call:
         lists = listed or (None, None)
         if self.target is not None:
             of_warps = *lists, self.target.name, self.options, len(own)
-            todo = warps_plan.launches(q, k, v, o, lse, *lengths, sink, work, *of_warps, *numbers)
+            todo = plans_of(self.family).launches(q, k, v, o, lse, *lengths, sink, work, *of_warps, *numbers)
         else:
             rest = entry.multiprocessors(q), self.options, len(own), *numbers
             given = q, k, v, o, lse, counter_of(q), *lengths, sink, work
             if self.family == entry.TENSOR_MEMORY:
-                todo = umma_plan.launches(*given, *lists, *rest)
+                todo = plans_of(self.family).launches(*given, *lists, *rest)
             else:
                 todo = launches(*given, turned, *scales, *lists, *rest)
         with entry.on_device_of(q):
             for kernel, args, grid, block in todo:
                 bound(kernel, grid, block, stream, self.target is None)(*args)
+
+
+def plans_of(family):
+    """The module that plans for a family of GPUs."""
+    if family == entry.WARPS:
+        from . import warps_plan
+
+        return warps_plan
+    if family == entry.TENSOR_MEMORY:
+        from . import umma_plan
+
+        return umma_plan
+    return plan
 
 
 CALLS: dict[Any, Call] = {}
@@ -140,10 +152,11 @@ def decide(tensors, said):
         raise CuteError(f"{WHAT}: q is {entry.described(q)}; {target.name} has no kernel for float8 yet: convert it")
     check_listed(WHAT, q, k, Lengths(cu_q, cu_k, used, pages), listed, said)
     options = options_of(WHAT, said, q.shape[-1])
+    plans = plans_of(family)
     if target is not None:
-        warps_plan.check(options)
+        plans.check(options)
     elif family == entry.TENSOR_MEMORY:
-        umma_plan.check(options, q.dtype.itemsize == 1)
+        plans.check(options, q.dtype.itemsize == 1)
     check_narrow(q, k, v, cu_k, pages, scales)
     if out is not None:
         entry.check(WHAT, "out", out, dtypes=(result_of(q),), shape=shape, like=q)
@@ -152,8 +165,7 @@ def decide(tensors, said):
     if not options.splits and k.numel() and q.numel():
         lengths = Lengths(cu_q, cu_k, used, pages)
         given = q, k, v, options._replace(splits=1), lengths, entry.multiprocessors(q)
-        best = umma_plan.best_splits if family == entry.TENSOR_MEMORY else best_splits
-        splits = best(*given) if target is None else warps_plan.best_splits(*given, target)
+        splits = plans.best_splits(*given, *(() if target is None else (target,)))
     return Call(shape, lse_shape, options._replace(splits=splits), q.dtype.itemsize == 1, family, target)
 
 
@@ -302,6 +314,8 @@ def keep(ctx, inputs, output):
 
 def gradients(ctx, do, dlse):
     """Give the gradients of q, k, v and the sink."""
+    from .gradients import OPERATOR as BACKWARD
+
     q, k, v, sink, cu_q, cu_k, used, o, lse, *aux = ctx.saved_tensors
     listed, aux = aux[: ctx.listed], aux[ctx.listed :]
     rest = (*(None,) * 7, [None] * len(listed), [None] * len(aux), None)

@@ -12,22 +12,11 @@ from numba_cute.nvgpu import cpasync
 from numba_cute.seam import CuteError
 
 from .. import entry, tuning
-from . import (
-    backward,
-    backward_parts,
-    backward_queries,
-    backward_rows,
-    backward_tiles,
-    backward_wide,
-    umma_backward_plan,
-    umma_gradients,
-    visits,
-    warps_gradients,
-)
+from . import backward, backward_parts, backward_tiles, visits
 from .backward import KEYS, Form
 from .backward_arrays import covering, flat, ragged, strides
 from .blocks import check_for_gradients, check_listed, of_blocks
-from .options import How, aux_of, how_of, options_of
+from .options import DIMS, HEAD_DIMS, How, aux_of, how_of, options_of
 from .plan import ALL, Lengths, Options, bound, rows_first, view
 from .schedule import order_of
 
@@ -37,15 +26,6 @@ if TYPE_CHECKING:
 __all__ = ["attention_backward"]
 
 WHAT = "attention_backward"
-HEAD_DIMS = {64: 128, 128: 80}
-"""Head dimensions, of all tensors, for which one kernel gives dQ, dK and dV; and the queries of its tiles."""
-
-WIDE = ((192, 128), (256, 256))
-"""Head dimensions, of Q and K, and of V and O, for which dQ has a kernel of its own."""
-
-DIMS = (*((d, d) for d in HEAD_DIMS), *WIDE)
-"""Head dimensions of q and k, and of v and o, that `attention_backward` takes."""
-
 ALONE = 128  # queries for which the kernel before those adds up dO * O
 
 
@@ -93,16 +73,17 @@ def beginning(
 def wide(arrays: Any, work: Any, options: Options, more: More) -> list[Launch]:
     """The launches of a pass with wide heads, or options; as of `launches`. Arrays of sequences that lie one after the
     other have a batch of one."""
+    from . import backward_queries, backward_rows, backward_wide
+
     q, k, v, o, do, lse, dq, dk, dv = arrays
-    (batch, rows, heads, d), (_, keys, kv_heads, width) = q.shape, v.shape
+    (_, rows, heads, d), (_, keys, kv_heads, width) = q.shape, v.shape
     dtype, tile = entry.element_type(q), backward_rows.TILE
     lengths, of_lengths = more.lengths, any(x is not None for x in more.lengths)
     left, causal = options.left is not None, options.right is not None
     cluster, kinds = 1 if options.block is not None else 2, (options.mask, options.block)  # by lists each tile alone
     form = backward_wide.Form(dtype, d, width, causal, left, options.score, of_lengths, cluster, *kinds)
     cu_q, cu_k, used, _ = (None if x is None else view(x) for x in lengths)
-    for cu in lengths[:2]:
-        batch = batch if cu is None else cu.shape[0] - 1
+    batch = sequences_of(q, lengths)
     rows, keys = longest(q, k, options, lengths, more.most_keys)
     logs, dot = map(flat, work)
     statistics_rows = work[0].shape[2]
@@ -114,7 +95,7 @@ def wide(arrays: Any, work: Any, options: Options, more: More) -> list[Launch]:
 
     def map_of(op: Any, x: Any, columns: int, extent: int) -> tuple[Any, Any]:
         made: Any = cpasync.make_tiled_tma_atom(
-            op, ragged(x) if of_lengths else rows_first(x), backward_tiles.rows_of(dtype, tile, columns),
+            op, ragged(x, tile) if of_lengths else rows_first(x), backward_tiles.rows_of(dtype, tile, columns),
             (tile, columns), cluster if op is shared else 1,
         )  # fmt: skip
         return made if of_lengths else covering(made, extent)
@@ -144,11 +125,10 @@ def wide(arrays: Any, work: Any, options: Options, more: More) -> list[Launch]:
         *numbers((keys, heads // kv_heads, heads), query_pairs, heads, more.listed[:2]),
     )  # fmt: skip
     by_keys, by_queries = backward_wide.make_keys_kernel(form), backward_queries.make_queries_kernel(form)
-    threads = backward_wide.THREADS
     return [
         begin,
-        Launch(by_keys, key_pairs * cluster * kv_heads * batch, threads, of_keys),
-        Launch(by_queries, query_pairs * cluster * heads * batch, threads, of_queries),
+        Launch(by_keys, key_pairs * cluster * kv_heads * batch, backward_wide.THREADS, of_keys),
+        Launch(by_queries, query_pairs * cluster * heads * batch, backward_wide.THREADS, of_queries),
     ]
 
 
@@ -157,10 +137,11 @@ def by_warps(
 ) -> list[Launch]:
     """The launches of a pass on a GPU whose tensor cores are a warp's. target: its record. tile: as of
     `warps_gradients.launches`. All others as of `wide`."""
+    from . import warps_gradients
+
     q, k, v, _, do, _, *results = arrays
-    (batch, _, heads, _), lengths = q.shape, more.lengths
-    for cu in lengths[:2]:
-        batch = batch if cu is None else cu.shape[0] - 1
+    heads, lengths = q.shape[2], more.lengths
+    batch = sequences_of(q, lengths)
     rows, keys = longest(q, k, options, lengths, more.most_keys)
     grid = work[0].shape[2] // ALONE, heads, batch
     cu_q = None if lengths.cu_q is None else view(lengths.cu_q)
@@ -175,6 +156,8 @@ def by_warps(
 
 def by_threads(arrays: Any, work: Any, options: Options, more: More) -> list[Launch]:
     """The launches of a pass on a GPU with tensor memory, whose tensor cores a thread uses; as of `wide`."""
+    from . import umma_backward_plan, umma_gradients
+
     q, k, v, _, do, _, *results = arrays
     (batch, heads, tiles, _), lengths = work[2].shape, more.lengths
     rows, keys = longest(q, k, options, lengths, more.most_keys)
@@ -205,6 +188,11 @@ def longest(q: Any, k: Any, options: Options, lengths: Lengths, most_keys: int |
     """Give the queries and keys of the longest sequence, as far as they are known without reading lengths."""
     rows = q.shape[1] if lengths.cu_q is None else min(options.most_queries, q.shape[1])
     return rows, k.shape[1] if lengths.cu_k is None or most_keys is None else min(most_keys, k.shape[1])
+
+
+def sequences_of(q: Any, lengths: Lengths) -> int:
+    """Count the sequences."""
+    return int(next((cu.shape[0] - 1 for cu in lengths[:2] if cu is not None), q.shape[0]))
 
 
 def alone(d: int, options: Options, lengths: Lengths, deterministic: bool) -> bool:
@@ -341,6 +329,8 @@ def planned(*given: Any) -> Any:
     *tensors, said = given
     how, target = How(*said), target_of(given[1])
     if target is not None and entry.family_of(target) == entry.TENSOR_MEMORY:
+        from . import umma_backward_plan
+
         dims = given[1].shape[-1], given[3].shape[-1]
         umma_backward_plan.check(options_of(WHAT, how, dims[0]), dims, how.deterministic)
     for name, x in zip(("dout", "q", "k", "v", "out"), tensors):
@@ -373,6 +363,8 @@ def run(
               of_q(dq), of_k(dk), of_k(dv))  # fmt: skip
     rooms = room(arrays[0], sequences, together)
     if target is not None and entry.family_of(target) == entry.TENSOR_MEMORY:
+        from . import umma_gradients
+
         rooms = umma_gradients.room(q.shape[-2], q.shape[-1], sequences or q.shape[:2])
     work = [torch.empty(s, dtype=torch.float32 if len(s) > 1 else torch.int32, device=q.device) for s in rooms]
     dlse = None if dlse is None else of_q(dlse.contiguous())

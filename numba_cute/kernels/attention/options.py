@@ -13,6 +13,16 @@ from .split import MOST_SPLITS
 __all__ = ["How", "aux_of", "how_of", "options_of"]
 
 
+HEAD_DIMS = {64: 128, 128: 80}
+"""Head dimensions, of all tensors, for which one kernel gives dQ, dK and dV; and the queries of its tiles."""
+
+WIDE = ((192, 128), (256, 256))
+"""Head dimensions, of Q and K, and of V and O, for which dQ has a kernel of its own."""
+
+DIMS = (*((d, d) for d in HEAD_DIMS), *WIDE)
+"""Head dimensions of q and k, and of v and o, that `attention_backward` takes."""
+
+
 class How(NamedTuple):
     """Hold an entry's options, as Python's values alone. scale: a number. numbers, mask_numbers: arguments of the
     functions of the scores and of the mask, None where a tensor stands, and of an element type's number the type and

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numba_cute as cute
 from numba_cute import CuteError
 from numba_cute.nvgpu.tcgen05 import CtaGroup, OperandMajorMode, OperandSource
-from numba_cute.seam import static
+from numba_cute.seam import frozen
 from numba_cute.utils import sm100
 
 from .backward_tiles import rows_of
@@ -110,7 +110,7 @@ def multiplies(form: Form) -> Multiplies:
     )
 
 
-@static
+@frozen
 class Matrices:
     """Describe shared memory. q, do, kv, ds: as TMA, or threads, fill it: (rows, columns, stages), of dS (keys,
     queries). a_rows: K or V as A of the scores. b_q, b_do: Q or dO as B of the scores. t_q, t_do: the same as B of the

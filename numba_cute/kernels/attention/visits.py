@@ -12,13 +12,13 @@ from numba import cuda
 
 import numba_cute as cute
 from numba_cute.runtime import from_dlpack
-from numba_cute.seam import static
+from numba_cute.seam import frozen
 
 from .schedule import divided
 from .split import BEYOND
 
 
-@static
+@frozen
 class Visits:
     """Hold the lists. counts: (rows, heads, batch), how many blocks each list names. lists: (blocks, rows, heads,
     batch). Both Int32; where all heads, or batches, have the same, their strides are 0."""

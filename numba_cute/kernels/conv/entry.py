@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..gemm.cuts import Umma, Warps
 from ..gemm.epilogue import Epilogue
 from ..gemm.plan import Plan
-from ..gemm.umma_plan import Umma
-from ..gemm.warps_plan import Warps
 from .operators import called
 
 

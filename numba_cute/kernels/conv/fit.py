@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from numba import cuda
@@ -21,9 +20,9 @@ from numba import cuda
 import numba_cute as cute
 from numba_cute import arch
 from numba_cute.seam import current, quotient, remainder, traced
+from numba_cute.seam.ground.records import dataclass
 
 from .. import entry
-from ..moves.permute import PERMUTE
 from ..moves.places import divisor
 from .operands import Walk, whole
 
@@ -121,7 +120,22 @@ def in_order(t: Any, dense: bool = False) -> Any:
     """Give (N, C, …) with its channels last, a copy if need be. dense: with nothing between them."""
     good = t.movedim(1, -1).is_contiguous() and t.data_ptr() % BYTES == 0 if dense else fits(t)
     order = (0, *range(2, t.ndim), 1)
-    return t if good else PERMUTE(t.detach(), order).movedim(-1, 1)
+    if good:
+        return t
+    from ..moves.permute import PERMUTE
+
+    return PERMUTE(t.detach(), order).movedim(-1, 1)
+
+
+def dense(t: Any) -> Any:
+    """Give (N, C, …) with its channels last and nothing between them, a copy if need be."""
+    return in_order(t, True)
+
+
+def as_it_lies(t: Any, bring: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Give what brings tensors that lie as `t` does: `bring`, or no call of it where they need none."""
+    bare = t.detach()
+    return (lambda t: t.detach()) if bring(bare) is bare else lambda t: bring(t.detach())
 
 
 def padded(weight: Any, channels: int) -> Any:
@@ -144,7 +158,6 @@ class Fit:
 def fit(x: Any, taps: tuple[int, ...], walk: Walk) -> Fit:
     """Say how images, and filters with them, go to the kernels. x: (N, C, …, W). walk: of the filter."""
     channels, unit = x.shape[1], BYTES // x.element_size()
-    dense = lambda w: in_order(w, True)  # noqa: E731
     if channels % unit == 0:
         return Fit(walk, in_order, dense, lambda dw: dw)
     if walk.dilation[-1] > 1:

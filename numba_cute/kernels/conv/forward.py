@@ -9,11 +9,11 @@ from typing import Any
 from numba_cute import CuteError
 
 from .. import entry
+from ..gemm.checks import OPERANDS
+from ..gemm.cuts import Umma, Warps
 from ..gemm.epilogue import Epilogue
-from ..gemm.launches import OPERANDS, launch_on, operands_of
+from ..gemm.launches import launch_on, operands_of
 from ..gemm.plan import Plan
-from ..gemm.umma_plan import Umma
-from ..gemm.warps_plan import Warps
 from .fit import Fit, fit
 from .operands import Walk
 from .plan import chosen

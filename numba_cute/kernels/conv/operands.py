@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numba_cute as cute
 from numba_cute.nvgpu import cpasync
+from numba_cute.seam.ground.records import dataclass
 
 from ..gemm.operands import Source, load_op, tensor_of
 

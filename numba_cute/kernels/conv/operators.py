@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any
 from numba_cute import CuteError
 
 from .. import entry
-from ..gemm import gradients as of_gemm
 from ..gemm.epilogue import Epilogue, Form, bias as bias_of
-from . import forward, transposed
-from .gradients import gradient_of_filters
+from . import forward
 from .tensors import flat, last, result_of, rows_of
 
 if TYPE_CHECKING:
@@ -28,6 +26,8 @@ def _epilogue(form: Any, given: list[Any]) -> Epilogue | None:
 def _walk(what: str, x: Any, weight: Any, how: Any, epilogue: Any, out_dtype: Any) -> tuple[Any, Any, Any]:
     """The walk of a call, and its result's shape and type."""
     if what.startswith(_TRANSPOSED):
+        from . import transposed
+
         return *transposed._plan(what, x, weight, how), x.dtype
     return forward._plan(what, x, weight, how, epilogue, out_dtype)
 
@@ -37,6 +37,8 @@ def _results(
     how: object, form: object, out_dtype: torch.dtype | None, cut: object,
 ) -> Any:  # fmt: skip
     """Check the arguments, and make the result, and zeros for what the epilogue finds beside."""
+    from ..gemm import gradients as of_gemm
+
     torch = entry.pytorch()
     _, shape, dtype = _walk(what, x, weight, how, form or None, out_dtype)
     if bias is not None:
@@ -48,6 +50,8 @@ def _results(
 
 def _planned(*args: Any) -> Any:
     """Give what convolves such tensors."""
+    from ..gemm import gradients as of_gemm
+
     *_, what, how, form, _, cut = args
     folds = of_gemm.folds_of(form)
 
@@ -56,6 +60,8 @@ def _planned(*args: Any) -> Any:
         left = iter(beside)
         epilogue = _epilogue(form, [next(left) if fold else t for t, fold in zip(given, folds, strict=True)])
         if what.startswith(_TRANSPOSED):
+            from . import transposed
+
             transposed.transposed(what, x, weight, bias, how, epilogue, out, cut)
         else:
             forward.convolved(what, x, weight, bias, how, epilogue, out, None, cut)
@@ -64,6 +70,8 @@ def _planned(*args: Any) -> Any:
 
 
 def _keep(ctx: Any, inputs: Any, output: Any) -> None:
+    from ..gemm import gradients as of_gemm
+
     x, weight, bias, given, ctx.what, ctx.how, ctx.form, _, ctx.cut = inputs
     kept = (None if fold else t for t, fold in zip(given, of_gemm.folds_of(ctx.form), strict=True))
     ctx.save_for_backward(x, weight, bias, *kept)
@@ -82,6 +90,8 @@ def _images_of(rows: Any, like: Any) -> Any:
 
 def _gradients(ctx: Any, found: list[Any]) -> Any:
     """Give the gradients of the images, the filters, the bias, and the epilogue's tensors."""
+    from ..gemm import gradients as of_gemm
+
     (x, weight, bias, *given), what, dy = ctx.saved_tensors, ctx.what, found[0]
     needs_x, needs_weight, needs_bias, needs, *_ = ctx.needs_input_grad
     if any(g is not None for g in found[1:]):
@@ -139,6 +149,8 @@ def _images(dy: torch.Tensor, weight: torch.Tensor, shape: list[int], what: str,
 
 
 def _images_planned(dy: Any, weight: Any, dx: Any, shape: Any, what: str, walk: Any) -> Any:
+    from . import transposed
+
     return lambda dy, weight, dx: transposed.gradient_of_images(what, dy, weight, dx, walk)
 
 
@@ -150,6 +162,8 @@ def _filters(x: torch.Tensor, dy: torch.Tensor, shape: list[int], what: str, wal
 
 
 def _filters_planned(x: Any, dy: Any, dw: Any, shape: Any, what: str, walk: Any) -> Any:
+    from .gradients import gradient_of_filters
+
     return lambda x, dy, dw: gradient_of_filters(what, x, dy, dw, walk)
 
 
@@ -177,10 +191,14 @@ def called(
         if torch.is_grad_enabled() and any(getattr(t, "requires_grad", False) for t in (x, weight, bias, *given)):
             _check_gradients(what, x, bias, form, given)
         made, *beside = OPERATOR.traced(x, weight, bias, list(given), what, how, form, out_dtype, cut)
+        from ..gemm import gradients as of_gemm
+
         of_gemm.combine(epilogue, beside)
         return made
     entry.refuse_gradients(what, [out])
     if what.startswith(_TRANSPOSED):
+        from . import transposed
+
         return transposed.transposed(what, x, weight, bias, how, epilogue, out, cut)[0]
     return forward.convolved(what, x, weight, bias, how, epilogue, out, out_dtype, cut)[0]
 
@@ -192,4 +210,6 @@ def _check_gradients(what: str, x: Any, bias: Any, form: Form, given: list[Any])
             f"{what}: a gradient is asked for, which there is of {' and '.join(OPERANDS)}, and x is "
             f"{entry.described(x)}: convert it with x.to(…), or call it under torch.no_grad()"
         )
+    from ..gemm import gradients as of_gemm
+
     of_gemm.check(what, form, given)

@@ -17,15 +17,13 @@ from typing import Any, NamedTuple
 from numba_cute import CuteError
 
 from .. import entry, tuning
-from ..gemm import umma_plan, warps_plan
+from ..gemm.cuts import Umma, Warps
 from ..gemm.dense import TILE_M
 from ..gemm.epilogue import Epilogue
 from ..gemm.indexed import in_vectors
 from ..gemm.launches import sms_here
 from ..gemm.operands import Source
 from ..gemm.plan import TILES_N, Plan, alone_of, fastest, few, first_of, k_tiles_of, kernel_extents, pieces_of, room_of
-from ..gemm.umma_plan import Umma
-from ..gemm.warps_plan import Warps
 from .operands import whole
 from .windows import UNIT, Window, pitch_of, places_of, stages_of
 
@@ -86,8 +84,12 @@ def chosen(
 ) -> Plan | Umma | Warps:  # fmt: skip
     """Choose the cut for a family of GPUs. target: the GPU's record. The others: as of `plan`."""
     if family == entry.WARPS:
+        from ..gemm import warps_plan
+
         return warps_plan.plan(c, k, dtype, sms_here(), target, epilogue)
     if family == entry.TENSOR_MEMORY:
+        from ..gemm import umma_plan
+
         return umma_plan.plan(c, k, dtype, sms_here(), target, epilogue)
     return plan(c, k, dtype, sms_here(), epilogue, c_width, read)
 
@@ -166,9 +168,15 @@ def _groups(
     gpu: Any, family: str, outs: int, channels: int, taps: tuple[int, ...], pixels: int, unit: int, sms: int
 ) -> Groups:  # fmt: skip
     of_warpgroups = family == entry.WARPGROUPS
+    if of_warpgroups:
+        cuts: Any = WARPGROUPS_CUTS
+    else:
+        from ..gemm import umma_plan
+
+        cuts = umma_plan.CUTS
     usual = Groups(Plan(unit, 1) if of_warpgroups else Umma(unit, 1), 1, unit)
     best: tuple[float, Groups] = math.inf, usual
-    for cut in WARPGROUPS_CUTS if of_warpgroups else umma_plan.CUTS:
+    for cut in cuts:
         each = cut.tile_n if channels > cut.tile_n else unit
         columns = whole(channels, each) * math.prod(taps)
         if fits(cut.tile_n // unit, (whole(channels, each) // unit, *taps)):
@@ -254,6 +262,8 @@ def _added(sums: float) -> float:
 
 def _of_tensor_memory(cut: Umma, outs: int, columns: int, pixels: int, count: int, sms: int) -> float:
     """The clocks of a gradient of filters in so many groups, by tcgen05. columns: of all taps."""
+    from ..gemm import umma_plan
+
     multiply = umma_plan.clocks(cut, count, outs, columns, math.ceil(pixels / count / 64), sms)
     added = count * outs * columns * 8 / (umma_plan.MEMORY_BYTES * sms) + umma_plan.START
     return multiply + added * (count > 1)

@@ -12,14 +12,12 @@ import numba_cute as cute
 from numba_cute import CuteError
 
 from .. import entry
+from ..gemm.checks import RESULT_TYPES
+from ..gemm.cuts import OF_WARPS, Umma, Warps
 from ..gemm.dense import ROW
 from ..gemm.epilogue import Epilogue, bias as bias_of
-from ..gemm.launches import RESULT_TYPES
 from ..gemm.operands import view
 from ..gemm.plan import Plan
-from ..gemm.umma_plan import Umma
-from ..gemm.warps_plan import OPERANDS as BY_WARPS, Warps
-from . import warps
 from .operands import Filter, Image, Walk, alone, whole
 
 LAYOUT = {3: "", 4: "torch.channels_last", 5: "torch.channels_last_3d"}  # of so many modes, torch's name
@@ -111,9 +109,9 @@ def family_of(what: str, x: Any, cut: Any) -> str:
         name = getattr(entry.target_at(x), "name", family)
         raise CuteError(f"{what}: cut is {cut}, of {by}, which {name} has not: give a Warps, or None")
     family = entry.WARPS if isinstance(cut, Warps) else family
-    if family == entry.WARPS and entry.type_name(x) not in BY_WARPS:
+    if family == entry.WARPS and entry.type_name(x) not in OF_WARPS:
         raise CuteError(
-            f"{what}: x is {entry.described(x)}; mma.sync multiplies {', '.join(BY_WARPS)} here, and float8 not yet: "
+            f"{what}: x is {entry.described(x)}; mma.sync multiplies {', '.join(OF_WARPS)} here, and float8 not yet: "
             "convert it, or use PyTorch's own"
         )
     return family
@@ -250,5 +248,7 @@ def operands(
         w = taps_of(filters)
         return pixels_of(images), placed(filters, w.shape[::2], (w.shape[2], 1))
     if family == entry.WARPS:
+        from . import warps
+
         return warps.Image(there, walk), matrix_of(filters)
     return Image(there, walk, tile_k), Filter(taps_of(filters), tile_k)

@@ -11,14 +11,11 @@ from typing import Any, NamedTuple
 from numba_cute import CuteError
 
 from .. import entry
+from ..gemm.cuts import Umma, Warps
 from ..gemm.dense import ROW
 from ..gemm.epilogue import Epilogue
 from ..gemm.launches import launch_on
 from ..gemm.plan import Plan
-from ..gemm.umma_plan import Umma
-from ..gemm.warps_plan import Warps
-from ..moves.permute import PERMUTE
-from . import warps
 from .fit import in_order, padded
 from .operands import Image, Lattice, Part, Turned, Walk, parts_of, whole
 from .plan import chosen
@@ -182,12 +179,16 @@ def _part_of_warps(
     family: str, x: Any, weight: Any, pixels: Any, alone: bool, part: Part, steps: Epilogue | None, cut: Any
 ) -> Any:
     """Prepare the launch of a part by mma.sync, of filters that are turned before it: (C, taps, outputs)."""
+    from . import warps
+
     assert part.walk is not None
     dtype, walk, modes = entry.element_type(x), warps.turned(part.walk), len(part.last)
     each = zip(part.last, part.walk.taps, part.step)
     taps = (slice(None), slice(None), *(slice(last - (n - 1) * step, last + 1, step) for last, n, step in each))
 
     def turn(weight: Any) -> Any:
+        from ..moves.permute import PERMUTE
+
         made = PERMUTE(weight[taps], (1, *range(2, 2 + modes), 0))
         return made.view(made.shape[0], -1)
 

@@ -10,18 +10,19 @@ other for each tile; a vector outside of the image is copied with no bytes, whic
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numba_cute as cute
 from numba_cute import CuteError
 from numba_cute.nvgpu import cpasync
-from numba_cute.seam import current, quotient, remainder, static, traced
+from numba_cute.seam import current, frozen, quotient, remainder, traced
+from numba_cute.seam.ground.records import dataclass
 from numba_cute.tilelang.cpasync import cp_async_shared_global
 
+from ..gemm.cuts import Warps
 from ..gemm.operands import Source, tensor_of, view
 from ..gemm.warps import VECTOR, Copies, store_vector
-from ..gemm.warps_plan import RATE, START, Warps, copies, cuts
+from ..gemm.warps_plan import RATE, START, copies, cuts
 from .operands import Walk, whole
 
 OUTSIDE = -(1 << 30)  # a coordinate that is in no image, whatever is added to it of a tap
@@ -50,7 +51,7 @@ def apart(steps: tuple[Any, ...], strides: tuple[Any, ...]) -> Any:
     return away
 
 
-@static
+@frozen
 class Gather:
     """Copy the im2col matrix of images. copies: of a matrix with tiles like its own. taps: of the filter.
     channels: that K counts of each tap, whole vectors. own: those of an image, of which the last vector may be a part.
@@ -103,7 +104,7 @@ class Gather:
         return Gathered(self, images, stages, steps, rows, fixed, column, extents[1])
 
 
-@static
+@frozen
 class Gathered:
     """The tiles of an im2col matrix along K, as a thread copies them to the ring.
 
@@ -156,7 +157,7 @@ def store_part(value: Any, there: Any, count: Any) -> None:
     b.loop(0, b.select(b.compare("<", count, step), cute.Int32(count), cute.Int32(0)), put)
 
 
-@static
+@frozen
 class Scatter:
     """Store a result to pixels that do not follow each other. copies: of a matrix with pieces like its own. out:
     divisors by the extents of the pixels."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from numba_cute.seam import CuteError
 
 from .. import entry
-from . import grouped, microscaled
+from . import grouped
 from .multiply import BLOCK
 
 if TYPE_CHECKING:
@@ -67,7 +67,9 @@ def blockscaled_gemm(a, b, scales_a, scales_b, ends=None, *, epilogue=None, out=
     >>> c[0, 0]
     tensor(64., dtype=torch.bfloat16)
     """
-    if microscaled.is_microscaled(scales_a):
+    if hasattr(scales_a, "dtype") and entry.type_name(scales_a).startswith("float8"):  # factors of blocks along K
+        from . import microscaled
+
         if ends is not None:
             raise CuteError("blockscaled_gemm: ends is given: groups there are of scales in float32: leave it out")
         return microscaled.microscaled(a, b, scales_a, scales_b, epilogue, out)

@@ -8,12 +8,10 @@ from typing import Any
 from numba_cute import CuteError
 
 from .. import entry
-from . import warps_plan
+from .cuts import Umma, Warps
 from .epilogue import Epilogue
 from .plan import Plan
 from .taken import broadcast
-from .umma_plan import Umma
-from .warps_plan import Warps
 
 OPERANDS = ("bfloat16", "float16", "float32", "float8_e4m3fn", "float8_e5m2", "int8")
 RESULT_TYPES = ("bfloat16", "float16", "float32")
@@ -84,7 +82,9 @@ def of_rows(a: Any, b: Any, rows_a: Any, rows_c: Any, shape: Any, out: Any) -> t
 
 def check(a: Any, b: Any, c: Any, given: list[Any], family: str, rows: Any = (None, None)) -> None:
     """Refuse tensors that a family cannot multiply, and what the epilogue cannot take. rows: the indices."""
-    if family == entry.WARPS and entry.type_name(a) in warps_plan.FLOAT8:
+    if family == entry.WARPS and entry.type_name(a).startswith("float8"):
+        from . import warps_plan
+
         target = entry.target_at(a)
         if not warps_plan.has_float8(target):
             raise CuteError(

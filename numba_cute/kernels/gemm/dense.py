@@ -27,7 +27,6 @@ from .shares import apart_of, part_of_k, share_of, steps_of
 
 TILE_M, ROW = 128, 128  # ROW bytes along K make a tile: one swizzle
 K_BLOCKS = ROW // 32  # a wgmma takes 32 bytes of K
-PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232
 THREADS, CONSUMER_WARPS = 384, 8
 LOADS = 32  # of four sums of a thread, which are on their way at once
 
@@ -139,7 +138,7 @@ def is_last(ticket: Any, splits: int, flags: Any, turn: Any, thread: Any, all_of
 @cuda.jit(launch_bounds=(THREADS, 1))
 def gemm(
     dtype, c_dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, piece_mma, store, a_layout, b_layout, c_layout,
-    cluster, schedule, epilogue, tma_d, mD, partials, tickets,
+    cluster, schedule, epilogue, tma_d, mD, partials, tickets, exchange,
 ):  # fmt: skip
     gathers, scatters = mA is None, mC is None  # threads read A's rows, and write C's: the atom is a Rows
     tile_n = tiled_mma.shape_mnk[1]
@@ -173,6 +172,8 @@ def gemm(
     flags = smem.allocate_tensor(cute.Int32, cute.make_layout(4), 16, None, "flags")
     vectors = epilogue.allocate(smem, store_n, 2 * slots)
     barriers = smem.allocate_array(cute.Int64, 2 * stages + 4 * slots + more_barriers, name="barriers")
+    if cute.const_expr(exchange.brings or exchange.sends):
+        others = exchange.begin(smem, tidx)
     mainloop = pipeline.PipelineTmaAsync.create(
         num_stages=stages,
         producer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread),
@@ -233,6 +234,8 @@ def gemm(
         gC = tiles_of(mC, (64, store_n))
     if cute.const_expr(not gathers):
         tAsA, tAgA = partition(tma_a, sA, tiles_of(mA, (TILE_M, tile_k)))
+    if cute.const_expr(exchange.brings):  # of this GPU's own rows, which need not come
+        _, own_tiles = partition(exchange.tma_own, sA, tiles_of(exchange.own, (TILE_M, tile_k)))
     tBsB, tBgB = partition(tma_b, sB, gB, sharer, sharers)
     k_tiles = cute.size(tBgB if cute.const_expr(gathers) else tAgA, mode=[2])
     own_pieces = tile_n // epilogue.spread // store_n // parts  # of C's, those that this CTA makes
@@ -242,7 +245,7 @@ def gemm(
     arch.griddepcontrol_wait()  # what was launched before has written A and B
 
     if warp_idx < 4:
-        arch.setmaxregister_decrease(PRODUCER_REGISTERS)
+        arch.setmaxregister_decrease(exchange.registers[0])
         if cute.const_expr(parts > 1):
             arch.cluster_arrive()
         if warp_idx == 0:
@@ -255,12 +258,22 @@ def gemm(
                 m, n, layer = work.tile_idx
                 batch, split = share_of(layer, splits, apart)
                 first_k, end_k = part_of_k(k_tiles, split, splits, part, parts, apart)
+                if cute.const_expr(exchange.brings):
+                    others.await_rows(m, batch)
                 for k in range(cute.Int32(first_k), cute.Int32(end_k)):
                     cute.range_push("acquire", k)
                     stage = producer.acquire_and_advance()
                     cute.range_pop()
                     cute.range_push("load", k)
-                    if cute.const_expr(not gathers):
+                    if cute.const_expr(exchange.brings):
+                        if batch == exchange.rank:
+                            cute.copy(
+                                exchange.tma_own, at(own_tiles, m, k, batch), tAsA[None, stage.index],
+                                tma_bar_ptr=stage.barrier,
+                            )  # fmt: skip
+                        else:
+                            cute.copy(tma_a, at(tAgA, m, k, batch), tAsA[None, stage.index], tma_bar_ptr=stage.barrier)
+                    elif cute.const_expr(not gathers):
                         cute.copy(tma_a, at(tAgA, m, k, batch), tAsA[None, stage.index], tma_bar_ptr=stage.barrier)
                     if cute.const_expr(not kept):
                         cute.copy(
@@ -289,6 +302,8 @@ def gemm(
             for piece in cute.range_constexpr(slots):
                 column = tile_pieces * n + part * own_pieces + piece
                 fill(epilogue, pieces, vectors, 2 * piece + group, 2 * m + group, column, batch, store_n, tma_d, matrix)
+            if cute.const_expr(exchange.sends):
+                others.await_room()
             while work.is_valid_tile:
                 m, n, layer = work.tile_idx
                 batch, split = share_of(layer, splits, apart)
@@ -302,6 +317,9 @@ def gemm(
                         if cute.const_expr(scatters):
                             shared = sC_group[None, None, piece % slots]
                             store_piece(tma_c, shared, 64 * (2 * m + group), store_n * column, batch)
+                        elif cute.const_expr(exchange.sends):
+                            for there in range(others.first_of(batch), others.end_of(batch)):
+                                cute.copy(tma_c, tCsC[None, piece % slots], at(tCgC, 2 * m + group, column, there))
                         else:
                             cute.copy(tma_c, tCsC[None, piece % slots], at(tCgC, 2 * m + group, column, batch))
                     arch.cp_async_bulk_commit_group()
@@ -312,6 +330,8 @@ def gemm(
                             epilogue, pieces, vectors, slot, 2 * m + group, column + slots - lag, batch, store_n,
                             tma_d, matrix,
                         )  # fmt: skip
+                if cute.const_expr(exchange.sends):
+                    others.sent(2 * m + group, n, batch)
                 scheduler.advance_to_next_work()
                 work = scheduler.get_current_work()
                 arch.cp_async_bulk_wait_group(0, read=True)
@@ -324,12 +344,14 @@ def gemm(
                         fill(epilogue, pieces, vectors, slot, 2 * m + group, column, batch, store_n, tma_d, matrix)
         elif cute.const_expr(gathers):
             gather(tma_a, gathered, sA, scheduler, splits, part, parts, k_tiles)
+        elif cute.const_expr(exchange.brings or exchange.sends):
+            others.talk()
         if cute.const_expr(parts > 1):
             arch.cluster_wait()
             arch.cluster_arrive()
             arch.cluster_wait()
     else:
-        arch.setmaxregister_increase(CONSUMER_REGISTERS)
+        arch.setmaxregister_increase(exchange.registers[1])
         group = cute.Int32((warp_idx - 4) // 4)
         mma = tiled_mma.get_slice(cute.Int32(group * 128))
         adds = tiled_mma.set(warpgroup.Field.ACCUMULATE, True)
@@ -437,6 +459,8 @@ def gemm(
                 break  # there is no other tile: or the registers of `acc` are kept for its first product
             scheduler.advance_to_next_work()
             work = scheduler.get_current_work()
+        if cute.const_expr(exchange.sends):
+            others.add_up(tidx - 128)
         if cute.const_expr(parts > 1):
             arch.cluster_arrive()  # the others' sums have been read
             arch.cluster_wait()

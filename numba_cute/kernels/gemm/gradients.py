@@ -11,11 +11,11 @@ written out.
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
 from typing import Any
 
 import numba_cute as cute
 from numba_cute import CuteError
+from numba_cute.seam.ground.records import dataclass
 
 from .. import entry
 from ..derivative import Dual, Hanging, dual

@@ -27,7 +27,8 @@ from numba_cute.nvgpu import cpasync, warp, warpgroup
 from numba_cute.seam import CuteError
 
 from .. import entry, tuning
-from . import multiply, umma_grouped, warps_grouped
+from . import multiply
+from .cuts import Umma, Warps
 from .epilogue import Epilogue, hook
 from .groups import GroupedTiles, hear, ragged_rows, tell
 from .indexed import by_index, gather_end, gather_tile, named_of
@@ -45,8 +46,6 @@ from .operands import (
 )  # fmt: skip
 from .output import ROWS as STORE_ROWS, Stores, of_warpgroup, partition
 from .plan import in_halves, loads, mma_op, run_of, smem_layout
-from .umma_plan import Umma
-from .warps_plan import Warps
 
 TILE_M, ROW = 128, 128  # ROW bytes along K, or of a piece of the output: one swizzle
 GATHERER_REGISTERS = 56  # of a thread that loads, where rows are gathered: of 40 some were spilled
@@ -266,9 +265,13 @@ def plan(a, b, ends, c, scales_a=None, scales_b=None, cut=None, epilogue=None, r
     families = (entry.WARPGROUPS, entry.WARPS, entry.TENSOR_MEMORY) if scales_a is None else (entry.WARPGROUPS,)
     family = entry.check_target(what, a, *families)
     if family == entry.WARPS or isinstance(cut, Warps):
+        from . import warps_grouped
+
         return warps_grouped.plan(a, b, ends, c, cut, epilogue, rows)
     check_rows(what, a=a, b=b, out=c)
     if family == entry.TENSOR_MEMORY or isinstance(cut, Umma):
+        from . import umma_grouped
+
         return umma_grouped.plan(a, b, ends, c, cut, epilogue, rows)
     cut = cut or cut_of(product, groups, n)
     tile_n, (cluster_m, cluster_n), draws = cut

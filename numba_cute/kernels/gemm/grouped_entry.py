@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 from numba_cute.seam import CuteError
 
 from .. import entry
-from . import gradients
 from .checks import INDICES
 from .epilogue import Epilogue
 from .grouped import KINDS, check_groups, plan, rows_of
-from .grouped_outer import OUTER, padded
+from .operands import padded
 
 if TYPE_CHECKING:
     import torch
@@ -127,6 +126,9 @@ def _keep(ctx: Any, inputs: Any, output: Any) -> None:
 def _gradients(ctx: Any, dc: Any) -> Any:
     """Give the gradient of a, a grouped product with the matrices transposed, of b, a product over each group's rows,
     and of what the epilogue reads."""
+    from . import gradients
+    from .grouped_outer import OUTER
+
     (a, b, ends, rows_a, rows_c, *given), form = ctx.saved_tensors, ctx.form
     needs_a, needs_b, _, needs, *_ = ctx.needs_input_grad
     dz, of_given = gradients.picked(dc, rows_c), {}
@@ -147,6 +149,8 @@ def _gradients(ctx: Any, dc: Any) -> Any:
 def _reduced(g: Any, along: str, like: Any, ends: Any) -> Any:
     """Add up the gradients of all elements to those of a vector, in float32, without rows that are no group's. along:
     as of `Given`. like: the vector, or half of it."""
+    from . import gradients
+
     torch = entry.pytorch()
     row = torch.arange(g.shape[0], dtype=ends.dtype, device=g.device)
     group = torch.searchsorted(ends, row, right=True)
@@ -195,6 +199,8 @@ def grouped_gemm(
     form, given = (epilogue.form, epilogue.tensors) if epilogue else ((), [])
     args = a, b, ends, list(given), rows_of_a, rows_of_c
     if entry.pytorch().is_grad_enabled() and any(getattr(t, "requires_grad", False) for t in (a, b, *given)):
+        from . import gradients
+
         gradients.check(WHAT, form, list(given))
     if out is None or rows_of_c is None:
         return GROUPED(*args, form, into=(out,))

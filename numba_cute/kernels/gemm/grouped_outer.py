@@ -20,7 +20,8 @@ from numba_cute import arch, pipeline, utils
 from numba_cute.nvgpu import cpasync, warp, warpgroup
 
 from .. import entry
-from . import multiply, umma_outer, warps_grouped
+from . import multiply
+from .cuts import Umma, Warps
 from .operands import (
     CONSUMER_REGISTERS,
     CONSUMER_WARPS,
@@ -30,13 +31,12 @@ from .operands import (
     load_atom,
     mapped,
     most_clusters,
+    padded,
     tensor_of,
 )  # fmt: skip
 from .outer import DEPTH, ragged, tile_of
 from .output import ROWS as STORE_ROWS, Stores, of_warpgroup, partition
 from .plan import mma_op, smem_layout
-from .umma_plan import Umma
-from .warps_plan import Warps
 
 if TYPE_CHECKING:
     import torch
@@ -126,9 +126,13 @@ def plan(x: Any, y: Any, ends: Any, c: Any, cut: Any = None) -> Any:
         return lambda x, y, ends, c: c.zero_()
     family = entry.check_target("grouped_gemm", x, entry.WARPGROUPS, entry.WARPS, entry.TENSOR_MEMORY)
     if family == entry.WARPS or isinstance(cut, Warps):
+        from . import warps_grouped
+
         return warps_grouped.plan_outer(x, y, ends, c, cut)
     check_rows("grouped_gemm", a=x, gradient=y, result=c)
     if family == entry.TENSOR_MEMORY or isinstance(cut, Umma):
+        from . import umma_outer
+
         return umma_outer.plan(x, y, ends, c, cut)
     tile_n = 192 if n > 128 else 128
     tiles_m, tiles_n = math.ceil(m / TILE_M), math.ceil(n / tile_n)
@@ -151,13 +155,6 @@ def plan(x: Any, y: Any, ends: Any, c: Any, cut: Any = None) -> Any:
         )  # fmt: skip
 
     return mapped(outer, (min(tiles, most_clusters(x, 1)), 1, 1), (1, 1, 1), (x, y, ends, c), arguments)
-
-
-def padded(shape: tuple[int, ...], like: Any, zeros: bool = False) -> Any:
-    """Make a result whose rows are multiples of 16 bytes in memory. like: of its type, where it lies."""
-    *outer, n = shape
-    whole = (*outer, -(-n // 8) * 8)
-    return (like.new_zeros(whole) if zeros else like.new_empty(whole))[..., :n]
 
 
 def _result(x: torch.Tensor, y: torch.Tensor, ends: torch.Tensor) -> Any:

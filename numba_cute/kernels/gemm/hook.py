@@ -13,7 +13,7 @@ from typing import Any
 
 import numba_cute as cute
 from numba_cute import arch
-from numba_cute.seam import current, static, traced
+from numba_cute.seam import current, frozen, traced
 
 ROWS = 64  # of a piece of a warpgroup
 FOLD = {"sum": cute.ReductionOp.ADD, "max": cute.ReductionOp.MAX}
@@ -22,7 +22,7 @@ FOLD = {"sum": cute.ReductionOp.ADD, "max": cute.ReductionOp.MAX}
 # ---------------------------------------------------------------- in the kernel
 
 
-@static
+@frozen
 class Vector:
     """A value for each row or column of C, from global memory. values: a tensor of one mode, or of two, the second
     being the batch. along: "rows", "columns", or "all" for one value."""
@@ -72,19 +72,19 @@ class Vector:
         return own.reshape((2, 1, place.blocks))
 
 
-@static
+@frozen
 class Number:
     """A number of the host. value: Float32."""
 
     value: Any
 
 
-@static
+@frozen
 class Matrix:
     """A matrix like C, of its element type, whose pieces TMA brings to where C's will leave from."""
 
 
-@static
+@frozen
 class Result:
     """A second result of a step: reduced over rows, columns or all of C, and combined with what is in `values` by
     `fold`: "sum" or "max" (of magnitudes). along: what is left: "rows", "columns" or "all"."""
@@ -137,7 +137,7 @@ class Result:
         b.when(first, combine if extent is None else within)
 
 
-@static
+@frozen
 class Step:
     """A function of the sums: function(x, *inputs) gives their next values, or these and one vector for each of
     `results`. pairs: x is two vectors, the values of two columns of B of which one of C is made."""
@@ -148,7 +148,7 @@ class Step:
     pairs: bool
 
 
-@static
+@frozen
 class Place:
     """A thread's values of C. first_row, first_column, batch: where the piece begins. row, column: of the
     thread's first value in it. rows, columns: C's extents. columns_of: a layout, which columns behind `column` each of
@@ -189,7 +189,7 @@ def _counted(shape: Any, layout: Any) -> Any:
     return out.load()
 
 
-@static
+@frozen
 class Hook:
     """An epilogue as the kernel has it. steps: of `Step`. rows, columns: C's extents, at run time. run: of pairs, how
     many columns of one half of B come before as many of the other; None where there are none."""

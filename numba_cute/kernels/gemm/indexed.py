@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numba_cute as cute
 from numba_cute import arch
 from numba_cute.nvgpu import cpasync
-from numba_cute.seam import CuteError, current, static, traced
+from numba_cute.seam import CuteError, current, frozen, traced
 from numba_cute.tilelang.cpasync import cp_async_shared_global
 
 from .operands import Source, view
@@ -85,7 +85,7 @@ def by_index(tensor: Any, named: Named, extent: Any) -> Rows:
 # ---------------------------------------------------------------- in the kernel
 
 
-@static
+@frozen
 class Rows:
     """Rows of a matrix. matrix: (rows, columns), or with a batch last, contiguous along columns. index: of each row of
     the product, or None. extent: rows of the product. vector: elements that are written at once."""

@@ -2,7 +2,6 @@
 """Make of a GEMM's matrices, on the host: tensors, their places in shared memory, and launches whose TMA atoms go
 where the tensors of each call lie."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from numba_cute import utils
 from numba_cute.nvgpu import CtaGroup, cpasync
 from numba_cute.runtime import from_dlpack
 from numba_cute.seam import CuteError
+from numba_cute.seam.ground.records import dataclass
 
 from .. import entry
 
@@ -215,3 +215,10 @@ def mapped(kernel, grid, cluster, tensors, arguments, ready=None, counts=False, 
     return Mapped(
         kernel, grid, block, cluster=cluster, static=static, arguments=arguments, ready=ready, counts=counts, pdl=pdl
     )  # fmt: skip
+
+
+def padded(shape: tuple[int, ...], like: Any, zeros: bool = False) -> Any:
+    """Make a result whose rows are multiples of 16 bytes in memory. like: of its type, where it lies."""
+    *outer, n = shape
+    whole = (*outer, -(-n // 8) * 8)
+    return (like.new_zeros(whole) if zeros else like.new_empty(whole))[..., :n]

@@ -11,12 +11,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numba_cute as cute
-from numba_cute import CuteError, utils
+from numba_cute import CuteError
 from numba_cute.nvgpu import CopyUniversalOp, cpasync, warp, warpgroup
 
 from .. import tuning
 from .dense import ROW, TILE_M, gemm
 from .epilogue import Epilogue, hook
+from .exchange import ALONE
 from .indexed import Named, by_index, in_vectors
 from .operands import Source, contiguous, load_atom, operand, swapped, view
 from .shares import Shares
@@ -141,9 +142,9 @@ class Pieces(NamedTuple):
     stages: int
 
 
-def pieces_of(cut: Plan, width: int, spread: int = 1, vectors: int = 0) -> Pieces:
+def pieces_of(cut: Plan, width: int, spread: int = 1, vectors: int = 0, beside: int = 0) -> Pieces:
     """Give the pieces of a cut. width: bits of an element of C. spread: columns of sums for one of C. vectors: that the
-    epilogue reads. CuteError where C cannot be cut so, or shared memory does not hold it."""
+    epilogue reads. beside: bytes of shared memory that are used otherwise. CuteError where C cannot be cut so, or shared memory does not hold it."""
     if cut.tail and cut.parts > 1:
         raise CuteError(
             f"gemm: {cut}: CTAs that share K have one tile alone, and a tail is behind others: leave it out"
@@ -157,7 +158,7 @@ def pieces_of(cut: Plan, width: int, spread: int = 1, vectors: int = 0) -> Piece
         )
     count = own // columns
     stage, slot = (TILE_M + cut.tile_n * (not cut.kept)) * ROW, TILE_M * columns * width // 8
-    memory = SMEM - cut.kept * cut.tile_n * ROW
+    memory = SMEM - cut.kept * cut.tile_n * ROW - beside
 
     def taken(slots: int) -> int:
         return slots * slot + max(0, slots * vectors * VECTOR - VECTORS)
@@ -184,6 +185,7 @@ def room_of(epilogue: Epilogue | None, named: bool = False) -> tuple[int, int]:
 def arguments(
     a: Any, b: Any, c: Any, dtype: Any, most_clusters: int, cut: Plan = USUAL, epilogue: Epilogue | None = None,
     scratch: Any = None, c_dtype: Any = None, rows_a: Any = None, rows_c: Any = None, apart: int | None = None,
+    exchange: Any = ALONE,
 ) -> tuple[tuple[Any, ...], tuple[int, int, int]]:  # fmt: skip
     """Give the kernel's arguments and grid for arrays of the host (to simulate or compile) or of the device.
 
@@ -197,6 +199,7 @@ def arguments(
     apart: c is (splits, M, N), and the splits' sums are not added up; of `tail`, whole tiles are in the first matrix.
     0: they have equal parts of K. Else each tile's first has a cluster of its own, and more of K: what takes as long as
     so many of the others, of which as many more clusters as that takes have `apart` each.
+    exchange: with other GPUs, an `Exchange`.
     """
     c_dtype, like = c_dtype or RESULTS[dtype], epilogue.matrix if epilogue else None
     a, b, c, like = (None if x is None else view(x, 16) for x in (a, b, c, like))
@@ -211,7 +214,10 @@ def arguments(
     majors = [warpgroup.OperandMajorMode.K if mode == 1 else warpgroup.OperandMajorMode.MN for mode in (a_mode, b_mode)]
     tile_n, sharers, parts, splits = cut.tile_n, cut.sharers, cut.parts, cut.splits
     tiled_mma = cute.make_tiled_mma(mma_op(dtype, tile_n, *majors), (TILE_M // 64, 1, 1))
-    tile_k, pieces = 8 * ROW // dtype.width, pieces_of(cut, c_dtype.width, *room_of(epilogue, bool(rows_a)))
+    tile_k, pieces = (
+        8 * ROW // dtype.width,
+        pieces_of(cut, c_dtype.width, *room_of(epilogue, bool(rows_a)), exchange.memory),
+    )
     run = run_of(b_mode, b.shape[-2] // 2, pieces.columns, tile_n // (2 * sharers)) if spread == 2 else None
     a_layout = smem_layout(dtype, a_mode, TILE_M, tile_k, pieces.stages)
     b_layout = smem_layout(dtype, b_mode, tile_n, tile_k, cut.kept or pieces.stages, run=run)
@@ -251,7 +257,7 @@ def arguments(
     order, work = (tiles, (sharers, 1, 1), group_m // sharers, False), clusters_m * tiles_n * batches
     alone, partials, tickets = alone_of(work, most_clusters, cut), None, None
     if splits == 1:
-        schedule = utils.PersistentTileSchedulerParams(*order)
+        schedule = exchange.schedule(*order)
         clusters = work if parts > 1 else math.ceil(work / math.ceil(work / most_clusters))
     elif apart:
         first = cute.Int32(first_of(splits - 1, apart, k_tiles_of(k, dtype)))
@@ -271,7 +277,7 @@ def arguments(
     layouts = (a_layout, b_layout, c_layout, cute.make_layout((1, sharers, parts, 1)))  # the last: V, M, N, K
     return (
         dtype, c_dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, piece_mma, atom, *layouts,
-        schedule, made, tma_d, mD, partials, tickets,
+        schedule, made, tma_d, mD, partials, tickets, exchange,
     ), (sharers, parts, clusters)  # fmt: skip
 
 

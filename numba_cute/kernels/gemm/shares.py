@@ -7,10 +7,10 @@ from __future__ import annotations
 from typing import Any
 
 from numba_cute import utils
-from numba_cute.seam import current, quotient, remainder, static, traced
+from numba_cute.seam import current, frozen, quotient, remainder, traced
 
 
-@static
+@frozen
 class Shares(utils.PersistentTileSchedulerParams):
     """Tiles in their order, the last of them several times over. whole: how many clusters' tiles come before these.
     splits: how many clusters share each of these; the layer of a tile says which of its shares it is (`share_of`).

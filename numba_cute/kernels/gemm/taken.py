@@ -9,13 +9,12 @@ other in memory become one, so that the kernel has three of an operand at most, 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from numba_cute import CuteError
+from numba_cute.seam.ground.records import dataclass
 
 from .. import entry
-from ..moves.strided import copy_of
 from .epilogue import Epilogue
 from .operands import contiguous
 
@@ -76,7 +75,13 @@ def room(t: Any, inner: int, halves: bool = False) -> Any:
     return made.mT if inner == -2 else made
 
 
-COPY = entry.Planned(copy_of, "matmul")
+def _copy_of(source: Any, made: Any) -> Any:
+    from ..moves.strided import copy_of
+
+    return copy_of(source, made)
+
+
+COPY = entry.Planned(_copy_of, "matmul")
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from numba_cute.nvgpu import cpasync, tcgen05
 
 from .. import entry
 from . import umma_plan
+from .cuts import Umma
 from .epilogue import Epilogue, hook
 from .groups import GroupedTiles, hear, ragged_rows, tell
 from .indexed import named_of
@@ -180,14 +181,14 @@ def grouped(
                 multiplier.multiply(k_tiles)
 
 
-def choose(rows: int, groups: int, n: int) -> umma_plan.Umma:
+def choose(rows: int, groups: int, n: int) -> Umma:
     """Choose the cut for so many rows in so many groups, and N columns."""
     tile_n = 128 if n <= 128 else 256
-    return umma_plan.Umma(tile_n, 2 if rows >= TALL * groups else 1)
+    return Umma(tile_n, 2 if rows >= TALL * groups else 1)
 
 
 def plan(
-    a: Any, b: Any, ends: Any, c: Any, cut: umma_plan.Umma | None = None, epilogue: Epilogue | None = None,
+    a: Any, b: Any, ends: Any, c: Any, cut: Umma | None = None, epilogue: Epilogue | None = None,
     rows: Any = (None, None),
 ) -> Any:  # fmt: skip
     """Plan the launch for tensors as `grouped_gemm` takes them. cut: an Umma, or None for the one that is thought best.
@@ -212,7 +213,7 @@ def plan(
 
 
 def arguments_of(
-    cut: umma_plan.Umma, columns: int, kinds: tuple[Any, Any], a: Any, b: Any, ends: Any, c: Any,
+    cut: Umma, columns: int, kinds: tuple[Any, Any], a: Any, b: Any, ends: Any, c: Any,
     epilogue: Epilogue | None, rows: tuple[Any, Any],
 ) -> tuple[Any, ...]:  # fmt: skip
     """Give the kernel's arguments. cut: an Umma. columns: tiles along N. kinds: the types of A and of C. a, b, ends, c:

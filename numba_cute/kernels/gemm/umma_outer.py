@@ -18,6 +18,7 @@ from numba_cute.nvgpu import cpasync, tcgen05, warp
 
 from .. import entry
 from . import umma_plan
+from .cuts import Umma
 from .operands import load_atom, mapped, most_clusters, some_clusters, tensor_of
 from .outer import DEPTH, ragged, tile_of
 from .output import partition
@@ -35,7 +36,6 @@ from .umma_parts import (
     prefetch,
     tensor_memory,
 )  # fmt: skip
-from .umma_plan import Umma
 
 
 @cuda.jit(launch_bounds=(THREADS, 1))

@@ -13,21 +13,21 @@ from typing import Any
 import numba_cute as cute
 from numba_cute import arch, pipeline, utils
 from numba_cute.nvgpu import cpasync, tcgen05
-from numba_cute.seam import current, static, traced
+from numba_cute.seam import current, frozen, traced
 
+from . import cuts
 from .umma_rows import atom_of
 from .umma_scaled import scaled
 
-TILE_M, ROW = 128, 128  # rows of C of a CTA; bytes of K in a stage
+TILE_M, ROW, THREADS = cuts.TILE_M, cuts.ROW, cuts.THREADS_OF_UMMA
 ACC_STAGES = 2  # of sums in tensor memory
 EPILOGUE_WARPS, MMA_WARP, LOAD_WARP, OWN_WARP = 4, 4, 5, 6
-THREADS = 32 * 7
 
 
 # ---------------------------------------------------------------- memory and barriers
 
 
-@static
+@frozen
 class Matrices:
     """Describe an operand in shared memory. tiles: as TMA fills it, (rows, K, stages) of a CTA. parts: the same as
     tcgen05.mma takes it, ((rows, K), rest, rest, stages)."""
@@ -43,7 +43,7 @@ def allocated(smem: Any, dtype: Any, matrices: Matrices, name: str) -> tuple[Any
     return tiles, cute.make_tensor(tiles.iterator, matrices.parts.outer)
 
 
-@static
+@frozen
 class Tiles:
     """Stages of operands and slots of C in shared memory. a, b: as TMA fills them. a_parts, b_parts: the same as
     tcgen05.mma takes them. c: slots."""
@@ -65,7 +65,7 @@ class Tiles:
         return Tiles(a, a_parts, b, b_parts, c)
 
 
-@static
+@frozen
 class Rings:
     """The two pipelines of all GEMMs. mainloop: stages of operands. results: sums in tensor memory. accumulators: the
     layout of these. more: further barriers."""

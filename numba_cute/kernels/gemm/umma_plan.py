@@ -15,6 +15,7 @@ from numba_cute.nvgpu import CopyUniversalOp, CtaGroup, cpasync, tcgen05, warp
 from numba_cute.utils import sm100
 
 from . import umma_scaled
+from .cuts import Umma
 from .epilogue import Epilogue, hook
 from .operands import Source, operand, some_clusters, swapped, view
 from .plan import (
@@ -46,40 +47,6 @@ from .umma_scaled import Scales
 SMEM = cute.target("sm_100a").smem_per_block - 2048  # bytes for stages, slots and vectors; barriers have the rest
 FEWEST_STAGES, MOST_STAGES = 3, 8
 GROUP_M = 16  # tiles along M that are done side by side, so that they share B in L2
-
-
-class Umma(NamedTuple):
-    """Say how a problem is cut for tcgen05.mma.
-
-    tile_n: columns of a tile, whose rows are 128 of each CTA. ctas: 1, or 2 that multiply together. cluster: CTAs along
-    M and N, which share operands by multicast; None for those that multiply together alone. stages, slots: tiles of
-    operands, and pieces of C, in shared memory; 0 for as many as there is room for. splits: clusters that share K, and
-    add their sums by global memory. tail: the tiles of the last round alone are shared, of which there are fewer than
-    fit at once.
-    """
-
-    tile_n: int = 256
-    ctas: int = 2
-    cluster: tuple[int, int] | None = None
-    stages: int = 0
-    slots: int = 0
-    splits: int = 1
-    tail: bool = False
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """CTAs of a cluster along M and N."""
-        return self.cluster or (self.ctas, 1)
-
-    @property
-    def threads(self) -> int:
-        """Threads of a CTA."""
-        return THREADS
-
-    @property
-    def stage(self) -> int:
-        """Bytes of a stage in a CTA."""
-        return (TILE_M + self.tile_n // self.ctas) * ROW
 
 
 CUTS = (Umma(), Umma(256, 1), Umma(128, 2), Umma(128, 1), Umma(64, 1))

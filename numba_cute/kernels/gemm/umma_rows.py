@@ -13,7 +13,7 @@ from typing import Any
 import numba_cute as cute
 from numba_cute import arch
 from numba_cute.nvgpu import CtaGroup, cpasync
-from numba_cute.seam import CuteError, current, static, traced
+from numba_cute.seam import CuteError, current, frozen, traced
 from numba_cute.tilelang.cpasync import tma_load, tma_store
 
 from .indexed import NONE, Named, by_index
@@ -23,7 +23,7 @@ FOUR = 4  # rows that one copy has
 HALVES, APART = 2, 8  # of a thread's rows of a tile; between the two of a half
 
 
-@static
+@frozen
 class Fours:
     """Rows of a matrix, four at a time. tma: the atom that brings them, or takes them. rows: a Rows of the matrix."""
 

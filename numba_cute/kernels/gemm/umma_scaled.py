@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numba_cute as cute
 from numba_cute.nvgpu import CtaGroup, cpasync, tcgen05
-from numba_cute.seam import static, traced
+from numba_cute.seam import frozen, traced
 from numba_cute.utils import blockscaled_layout, sm100
 
 from .operands import view
@@ -46,7 +46,7 @@ class Scales(NamedTuple):
 # ---------------------------------------------------------------- in the kernel
 
 
-@static
+@frozen
 class Factors:
     """Describe the factors in shared and tensor memory. dtype: theirs. a, b: in shared memory, as tcgen05.cp takes
     them. a_held, b_held: in tensor memory. copy: from the one to the other. chunks: as of `Kind`."""

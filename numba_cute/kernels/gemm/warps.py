@@ -18,7 +18,7 @@ from typing import Any
 import numba_cute as cute
 from numba_cute import arch, utils
 from numba_cute.nvgpu import cpasync
-from numba_cute.seam import current, static, traced
+from numba_cute.seam import current, frozen, traced
 from numba_cute.tilelang.cpasync import cp_async_shared_global
 
 from .indexed import NONE
@@ -26,7 +26,7 @@ from .indexed import NONE
 VECTOR = 16  # bytes that a thread copies at once
 
 
-@static
+@frozen
 class Copies:
     """A thread's copies of a tile, in vectors. copy: the tiled copy. tile: its extents. mode: along which a vector
     lies, 0 or 1. width: bits of an element. whole: whether no edge of the matrix lies inside of a vector. rows: where
@@ -153,7 +153,7 @@ def store_vector(value: Any, there: Any) -> None:
     cute.autovec_copy(value, cute.make_tensor(at, cute.make_layout(8 * VECTOR // value.element_type.width)))
 
 
-@static
+@frozen
 class Tiles:
     """The tiles of an operand along K, of one place along the other mode, as a thread copies them to the ring.
 

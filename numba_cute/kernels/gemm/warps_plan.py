@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 from numba import cuda
 
@@ -16,38 +16,15 @@ from numba_cute.isa.form.targets import supports
 from numba_cute.nvgpu import cpasync, warp
 
 from .. import entry
+from .cuts import OF_WARPS, Warps
 from .epilogue import Epilogue, hook
 from .indexed import by_index
 from .operands import Source, operand, swapped, view
 from .plan import RESULTS, is_turned, kernel_extents, smem_layout, sums_of
 from .warps import VECTOR, Copies, multiply
 
-OPERANDS = ("bfloat16", "float16", "float32", "int8")
+OPERANDS = OF_WARPS
 FLOAT8 = ("float8_e4m3fn", "float8_e5m2")  # what mma.sync multiplies on sm_89, sm_120 and sm_121
-
-
-class Warps(NamedTuple):
-    """A cut of a problem for mma.sync.
-
-    tile: rows and columns of a tile. warps: how many share it along both. row: bytes of K in a stage. stages: of the
-    ring; 0 for as many as there is room for. ctas: that share an SM.
-    """
-
-    tile: tuple[int, int] = (128, 256)
-    warps: tuple[int, int] = (2, 4)
-    row: int = 64
-    stages: int = 0
-    ctas: int = 1
-
-    @property
-    def threads(self) -> int:
-        """Threads of a CTA."""
-        return 32 * self.warps[0] * self.warps[1]
-
-    @property
-    def stage(self) -> int:
-        """Bytes of a stage."""
-        return sum(self.tile) * self.row
 
 
 FEWEST_STAGES, MOST_STAGES = 3, 6  # of those that are chosen

@@ -19,14 +19,14 @@ import numba_cute as cute
 from numba_cute import arch, utils
 from numba_cute.kernels import entry, tuning
 from numba_cute.kernels.moves.places import VECTOR, Moved, divisor
-from numba_cute.seam import static, traced
+from numba_cute.seam import frozen, traced
 
 __all__ = ["THREADS", "Box", "move", "work"]
 
 THREADS = 256
 
 
-@static
+@frozen
 class Box:
     """The static parameters of a box. width: bytes of an element. places: elements that shared memory has room for.
     flight: vectors of a thread that are on their way at once. whole_in, whole_out: True if all vectors of x's runs, and

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numba_cute as cute
 from numba_cute.kernels import entry
 from numba_cute.seam import traced
+from numba_cute.seam.ground.records import dataclass
 
 __all__ = ["VECTOR", "Moved", "divisor", "modes", "moved", "spread"]
 

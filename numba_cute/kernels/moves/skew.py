@@ -24,7 +24,7 @@ from numba_cute import arch, utils
 from numba_cute.kernels import entry, tuning
 from numba_cute.kernels.moves.places import VECTOR, Moved, divisor
 from numba_cute.kernels.moves.turn import begun
-from numba_cute.seam import CuteError, current, static, traced
+from numba_cute.seam import CuteError, current, frozen, traced
 
 __all__ = ["WARPS", "Tile", "skew", "work"]
 
@@ -33,7 +33,7 @@ ACROSS, DOWN = 8, 4  # lanes along a row of x that load, and rows
 SECTOR = 32
 
 
-@static
+@frozen
 class Tile:
     """A tile of `skew`. width: bytes of an element. along: vectors of a row of y. across: vectors that a row of x
     touches in the tile, at most, of which it fills one less. rounds: eight vectors of a row each, that are on their way

@@ -16,14 +16,14 @@ import numba_cute as cute
 from numba_cute import arch
 from numba_cute.kernels import entry, tuning
 from numba_cute.kernels.moves.places import VECTOR, Moved, divisor
-from numba_cute.seam import current, static, traced
+from numba_cute.seam import current, frozen, traced
 
 __all__ = ["THREADS", "Slide", "slide", "work"]
 
 THREADS = 256
 
 
-@static
+@frozen
 class Slide:
     """The static parameters of `slide`. width: bytes of an element. flight: vectors of a thread that are on their way
     at once."""

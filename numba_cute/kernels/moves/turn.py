@@ -17,12 +17,12 @@ import numba_cute as cute
 from numba_cute import arch, utils
 from numba_cute.kernels import entry, tuning
 from numba_cute.kernels.moves.places import VECTOR, Moved, divisor, modes, spread
-from numba_cute.seam import static, traced
+from numba_cute.seam import frozen, traced
 
 __all__ = ["Squares", "turn", "work"]
 
 
-@static
+@frozen
 class Squares:
     """A tile of `turn`. width: bytes of an element. across, down: squares along x's innermost mode, and along y's.
     times: squares of a thread, one below the other."""

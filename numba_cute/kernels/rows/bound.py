@@ -13,7 +13,7 @@ from typing import Any
 import numba_cute as cute
 from numba_cute import arch
 from numba_cute.kernels.rows.spread import Spread
-from numba_cute.seam import static, traced
+from numba_cute.seam import frozen, traced
 
 __all__ = ["ABSENT", "Choice", "above_middle", "choice_of", "first_bound", "key_of", "one_of", "room_of", "value_of"]
 
@@ -23,7 +23,7 @@ GROUPS = 4
 """Groups of a row for each of the k, at least."""
 
 
-@static
+@frozen
 class Choice:
     """The search for the chosen: all static.
 

@@ -25,7 +25,7 @@ from numba_cute.kernels.reduce import added
 from numba_cute.kernels.rows.norm_parts import part_of, statistics_of_far
 from numba_cute.kernels.rows.plan import MOST_THREADS, Habit, blocks_at, spread_rows
 from numba_cute.kernels.rows.spread import CHUNK, Stream, Team, row_count, rows_in, total
-from numba_cute.seam import CuteError, static, traced
+from numba_cute.seam import CuteError, frozen, traced
 
 if TYPE_CHECKING:
     import torch
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["groupnorm"]
 
 
-@static
+@frozen
 class Grouping:
     """Hold what is static of a call: channels of an image and of a group, the places of a channel, and into how many
     rows these are cut where rows are channels."""

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numba_cute as cute
 from numba_cute.kernels import entry
+from numba_cute.kernels.gemm.entry import matmul
 from numba_cute.kernels.gemm.epilogue import Epilogue, bias as bias_of, residual
-from numba_cute.kernels.gemm.launches import matmul
 from numba_cute.kernels.rows.softmax import CROSS_ENTROPY, CROSS_ENTROPY_BACKWARD, checked_options, reduced
 from numba_cute.seam import CuteError
 

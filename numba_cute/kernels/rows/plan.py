@@ -7,7 +7,6 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,6 +17,7 @@ from numba_cute.isa.form.targets import asked
 from numba_cute.kernels import entry, tuning
 from numba_cute.kernels.rows.spread import CHUNK, Spread
 from numba_cute.seam import CuteError
+from numba_cute.seam.ground.records import dataclass
 
 __all__ = ["Habit", "Spreading", "blocks_at", "bounded", "matrix", "of_rows", "separate", "spread_rows"]
 

@@ -14,7 +14,7 @@ from numba import cuda
 
 import numba_cute as cute
 from numba_cute.kernels import entry, tuning
-from numba_cute.seam import CuteError, static, traced
+from numba_cute.seam import CuteError, frozen, traced
 
 if TYPE_CHECKING:
     import torch
@@ -25,7 +25,7 @@ THREADS = 256
 """Of a thread, at most: so many loads are in flight."""
 
 
-@static
+@frozen
 class Turning:
     """The static part of a call: elements of a vector, vectors of pairs of a head, heads, those of a thread, whether
     pairs are neighbours, whether to turn back, how many elements beyond the pairs are copied, and at whose multiples of

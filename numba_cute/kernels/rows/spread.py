@@ -18,7 +18,7 @@ import numba_cute as cute
 from numba_cute import arch
 from numba_cute.kernels.reduce import Meeting, over_lanes
 from numba_cute.nvgpu.cpasync import CopyBulkG2SOp
-from numba_cute.seam import static, traced
+from numba_cute.seam import frozen, traced
 
 __all__ = ["CHUNK", "Spread", "Stream", "Team", "row_count", "optional", "rows_in", "total"]
 
@@ -26,7 +26,7 @@ CHUNK = 2
 """Vectors at a time, of a row that lies in shared or global memory."""
 
 
-@static
+@frozen
 class Spread:
     """The spread of a row of `length` elements: all static.
 

@@ -15,7 +15,7 @@ from ...atoms.copy_atom import CopyAtom
 from ...atoms.op import CopyOp, CopyTraits
 from ...dtypes import DType, Uint32
 from ...layout import coalesce, size
-from ...seam import CuteError, known_as, static
+from ...seam import CuteError, frozen, known_as
 from ...tensor.pointer import AddressSpace, Pointer, access_alignment, physical
 from ...tensor.tensor import Tensor
 from ..common.by_row import ByRow, Choice, alternatives, remembered
@@ -35,7 +35,7 @@ def _sizes(cache: str) -> tuple[int, ...]:
     return tuple(dict.fromkeys(case["nbytes"] for case in isa.cp_async.cases if case["cache"] == cache))
 
 
-@static
+@frozen
 @known_as("cute_nvgpu.cpasync")
 class CopyG2SOp(ByRow, CopyOp):
     """Copy 4, 8 or 16 bytes (`num_bits_per_copy` 32, 64, 128) from global to shared memory by each thread, some time

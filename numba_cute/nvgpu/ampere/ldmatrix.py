@@ -15,7 +15,7 @@ from ...isa.facts import fragment_layouts
 from ...layout import Layout, coalesce, flatten_to_tuple, make_layout, recast_layout, size, transform_leaf
 from ...layout.layout import outer_of
 from ...layout.pure import pure
-from ...seam import CuteError, known_as, static
+from ...seam import CuteError, frozen, known_as
 from ...tensor.pointer import access_alignment, physical
 from ...tensor.tensor import Tensor
 from ..common.by_row import ByRow, Choice
@@ -81,7 +81,7 @@ class _MatrixCopy(ByRow, CopyOp):
     transpose: Any
 
 
-@static
+@frozen
 class LdMatrix8x8x16bOp(_MatrixCopy):
     """Load 8 by 8 matrices of 16-bit elements to registers. A whole converged warp. PTX ldmatrix, sm_75.
 
@@ -107,7 +107,7 @@ class LdMatrix8x8x16bOp(_MatrixCopy):
         into(dst, self.num_matrices, "ldmatrix: dst", lambda regs: isa.ldmatrix(dst=regs, addr=row, **statics))
 
 
-@static
+@frozen
 class StMatrix8x8x16bOp(_MatrixCopy):
     """Store 8 by 8 matrices of 16-bit elements from registers: `LdMatrix8x8x16bOp` the other way. A whole converged
     warp. A TMA store that reads them needs `arch.fence_proxy` in each lane first. PTX stmatrix, sm_90.
@@ -133,7 +133,7 @@ class StMatrix8x8x16bOp(_MatrixCopy):
         isa.stmatrix(_row(dst, "stmatrix: dst"), regs, num=self.num_matrices, trans=self.transpose)
 
 
-@static
+@frozen
 class LdMatrix8x16x8bOp(_MatrixCopy):
     """Load 8 by 16 matrices of bytes to registers. A whole converged warp. PTX ldmatrix, sm_75;
     ldmatrix.m8n16.b8x16 with unpack_bits, sm_100f or sm_120f.
@@ -169,7 +169,7 @@ class LdMatrix8x16x8bOp(_MatrixCopy):
         into(dst, num, "ldmatrix: dst", load)
 
 
-@static
+@frozen
 class LdMatrix16x16x8bOp(_MatrixCopy):
     """Load 16 by 16 matrices of bytes to registers, transposed. A whole converged warp.
     PTX ldmatrix.m16n16, sm_100f or sm_120f.
@@ -207,7 +207,7 @@ def _load_16x16(row: Any, num: int, bits: int | None) -> Callable[[seam.Regs], N
     return load
 
 
-@static
+@frozen
 class LdMatrix16x8x8bOp(_MatrixCopy):
     """Load 16 by 8 matrices of bytes to registers, transposed: what `StMatrix16x8x8bOp` stores. Two of them are a 16
     by 16 matrix, whose registers two byte permutations part. A whole converged warp.
@@ -248,7 +248,7 @@ class LdMatrix16x8x8bOp(_MatrixCopy):
         into(dst, num, "ldmatrix: dst", part)
 
 
-@static
+@frozen
 class StMatrix16x8x8bOp(_MatrixCopy):
     """Store 16 by 8 matrices of bytes from registers, transposed. A whole converged warp. A TMA store that reads them
     needs `arch.fence_proxy` in each lane first. PTX stmatrix.m16n8.b8, sm_100f or sm_120f.

@@ -14,7 +14,7 @@ from ...atoms.op import Field, MmaTraits
 from ...dtypes import DType, Float4E2M1FN, Uint8, Uint32
 from ...isa.facts import fragment_layouts
 from ...layout.pure import pure
-from ...seam import CuteError, known_as, static
+from ...seam import CuteError, frozen, known_as
 from ...tensor.tensor import Tensor, make_rmem_tensor, recast_tensor
 from ..common.by_row import Case, Choice, cases
 from ..common.matrix import AB, ACC, SATURATE, SELECTOR, SF, SHAPE, A, B, RowMma, mma_traits
@@ -88,7 +88,7 @@ def _not(flag: Any) -> Any:
     return not flag if isinstance(flag, (bool, int)) else seam.current().compare("==", flag, 0)
 
 
-@static
+@frozen
 class MmaF16BF16Op(WarpMma):
     """Multiply f16 or bf16 matrices by a whole converged warp. PTX mma.sync, sm_80.
 
@@ -107,7 +107,7 @@ class MmaF16BF16Op(WarpMma):
     bits = 16
 
 
-@static
+@frozen
 class MmaTF32Op(WarpMma):
     """Multiply tf32 matrices (floats, whose 13 low bits are ignored), accumulated in Float32, by a whole converged
     warp. PTX mma.sync, sm_80.
@@ -124,7 +124,7 @@ class MmaTF32Op(WarpMma):
     bits = 32
 
 
-@static
+@frozen
 class MmaF64Op(WarpMma):
     """Multiply f64 matrices by a whole converged warp. PTX mma.sync, sm_80; sm_90 with m 16.
 
@@ -139,7 +139,7 @@ class MmaF64Op(WarpMma):
     rows = (isa.mma_f64, isa.mma_f64_m16)
 
 
-@static
+@frozen
 class MmaFP8Op(WarpMma):
     """Multiply fp8 matrices of one type by a whole converged warp. PTX mma.sync, sm_89.
 
@@ -157,7 +157,7 @@ class MmaFP8Op(WarpMma):
     rows = (isa.mma_f32_fp8, isa.mma_f16_fp8)
 
 
-@static
+@frozen
 class MmaF8F6F4Op(WarpMma):
     """Multiply matrices of 8-, 6- and 4-bit floats, (16, 8, 32), by a whole converged warp.
     PTX mma.sync.kind::f8f6f4, sm_120f.
@@ -178,7 +178,7 @@ class MmaF8F6F4Op(WarpMma):
     element_bits = 8
 
 
-@static
+@frozen
 class MmaI8Op(WarpMma):
     """Multiply matrices of 8-bit integers, accumulated in Int32, by a whole converged warp. PTX mma.sync, sm_80.
 
@@ -198,7 +198,7 @@ class MmaI8Op(WarpMma):
     bits = 8
 
 
-@static
+@frozen
 class MmaI4Op(WarpMma):
     """Multiply matrices of 4-bit integers, accumulated in Int32, by a whole converged warp. PTX mma.sync, sm_80.
 
@@ -219,7 +219,7 @@ class MmaI4Op(WarpMma):
     bits = 4
 
 
-@static
+@frozen
 class MmaB1Op(WarpMma):
     """Count bits in Int32 by a whole converged warp: d[m, n] += the number of bits set in `bit_op` of row m of A and
     row n of B. PTX mma.sync, sm_80.
@@ -266,7 +266,7 @@ class BlockScaled(WarpMma):
         return (*super().more_operands(words), Uint32(words["sfa"]), 0, 0, Uint32(words["sfb"]), 0, 0)
 
 
-@static
+@frozen
 class MmaMXF4Op(BlockScaled):
     """Multiply e2m1 matrices with a factor for each 32 of a row, (16, 8, 64), by a whole converged warp.
     PTX mma.sync.kind::mxf4.block_scale, sm_120f.
@@ -287,7 +287,7 @@ class MmaMXF4Op(BlockScaled):
     rows = (isa.mma_mxf4,)
 
 
-@static
+@frozen
 class MmaMXF4NVF4Op(BlockScaled):
     """Multiply e2m1 matrices with a factor for each 16 of a row, (16, 8, 64), by a whole converged warp.
     PTX mma.sync.kind::mxf4nvf4.block_scale, sm_120f.
@@ -308,7 +308,7 @@ class MmaMXF4NVF4Op(BlockScaled):
     fixed = {"vec": 4}
 
 
-@static
+@frozen
 class MmaMXF8Op(BlockScaled):
     """Multiply fp8 matrices of one type with a factor for each row of 32, (16, 8, 32), by a whole converged warp.
     PTX mma.sync.kind::mxf8f6f4.block_scale, sm_120f.
@@ -329,7 +329,7 @@ class MmaMXF8Op(BlockScaled):
     bits = 8
 
 
-@static
+@frozen
 class MmaMXF8F6F4Op(BlockScaled):
     """Multiply matrices of 8-, 6- and 4-bit floats with a factor for each row of 32, (16, 8, 32), by a whole converged
     warp. PTX mma.sync.kind::mxf8f6f4.block_scale, sm_120f.

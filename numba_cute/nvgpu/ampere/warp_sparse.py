@@ -14,7 +14,7 @@ from ... import isa
 from ...atoms.op import Field, MmaTraits
 from ...dtypes import DType
 from ...isa.facts import fragment_layouts
-from ...seam import static
+from ...seam import frozen
 from ..common.matrix import metadata_word, mma_traits
 from ..common.sparse import SparseOp
 from .warp_mma import BlockScaled, WarpMma
@@ -44,7 +44,7 @@ class SparseWarpMma(SparseOp, WarpMma):
         return (metadata_word(self, words), *super().more_operands(words))
 
 
-@static
+@frozen
 class MmaF16BF16SparseOp(SparseWarpMma):
     """Multiply a 2:4-sparse f16 or bf16 matrix A by a dense B, by a whole converged warp. PTX mma.sp, sm_80.
 
@@ -65,7 +65,7 @@ class MmaF16BF16SparseOp(SparseWarpMma):
     bits = 16
 
 
-@static
+@frozen
 class MmaTF32SparseOp(SparseWarpMma):
     """Multiply a 1:2-sparse tf32 matrix A by a dense B, accumulated in Float32, by a whole converged warp.
     PTX mma.sp, sm_80.
@@ -84,7 +84,7 @@ class MmaTF32SparseOp(SparseWarpMma):
     bits = 32
 
 
-@static
+@frozen
 class MmaFP8SparseOp(SparseWarpMma):
     """Multiply a 2:4-sparse fp8 matrix A by a dense B, accumulated in Float32, by a whole converged warp.
     PTX mma.sp, sm_89.
@@ -104,7 +104,7 @@ class MmaFP8SparseOp(SparseWarpMma):
     rows = (isa.mma_sp_f32_fp8,)
 
 
-@static
+@frozen
 class MmaI8SparseOp(SparseWarpMma):
     """Multiply a 2:4-sparse matrix A of 8-bit integers by a dense B, accumulated in Int32, by a whole converged warp.
     PTX mma.sp, sm_80.
@@ -127,7 +127,7 @@ class MmaI8SparseOp(SparseWarpMma):
     bits = 8
 
 
-@static
+@frozen
 class MmaI4SparseOp(SparseWarpMma):
     """Multiply a sparse matrix A of 4-bit integers, of each four pairs of elements two stored, by a dense B,
     accumulated in Int32, by a whole converged warp. PTX mma.sp, sm_80.
@@ -150,7 +150,7 @@ class MmaI4SparseOp(SparseWarpMma):
     bits = 4
 
 
-@static
+@frozen
 class MmaF8F6F4SparseOp(SparseWarpMma):
     """Multiply a 2:4-sparse matrix A of 8-, 6- or 4-bit floats by a dense B, (16, 8, 64), by a whole converged warp.
     PTX mma.sp.kind::f8f6f4, sm_120f.
@@ -178,7 +178,7 @@ class SparseBlockScaled(SparseWarpMma, BlockScaled):
     fields: ClassVar[tuple[Field, ...]] = (Field.ACCUMULATE, Field.METADATA, Field.SFA, Field.SFB)
 
 
-@static
+@frozen
 class MmaMXF4SparseOp(SparseBlockScaled):
     """Multiply a sparse e2m1 matrix A, of each four pairs of elements two stored, by a dense B, with a factor for each
     64 columns, (16, 8, 128), by a whole converged warp. PTX mma.sp.kind::mxf4.block_scale, sm_120a.
@@ -198,7 +198,7 @@ class MmaMXF4SparseOp(SparseBlockScaled):
     rows = (isa.mma_sp_mxf4,)
 
 
-@static
+@frozen
 class MmaMXF4NVF4SparseOp(SparseBlockScaled):
     """Multiply a sparse e2m1 matrix A, of each four pairs of elements two stored, by a dense B, with a factor for each
     32 columns, (16, 8, 128), by a whole converged warp. PTX mma.sp.kind::mxf4nvf4.block_scale, sm_120a.
@@ -219,7 +219,7 @@ class MmaMXF4NVF4SparseOp(SparseBlockScaled):
     fixed = {"vec": 4}
 
 
-@static
+@frozen
 class MmaMXF8F6F4SparseOp(SparseBlockScaled):
     """Multiply a 2:4-sparse matrix A of 8-, 6- or 4-bit floats by a dense B, with a factor for each row of 64 columns,
     (16, 8, 64), by a whole converged warp. PTX mma.sp.kind::mxf8f6f4.block_scale, sm_120f.

@@ -17,7 +17,7 @@ from ...atoms.op import CopyOp, CopyTraits
 from ...dtypes import DType
 from ...isa.facts import tensor_memory as tmem
 from ...layout import Layout, make_layout
-from ...seam import CuteError, StaticEnum, is_static, known_as, static, traced
+from ...seam import CuteError, StaticEnum, frozen, is_static, known_as, traced
 from ...seam.guards.messages import how_static
 from ...tensor.pointer import AddressSpace, Pointer
 from ...tensor.tensor import Tensor
@@ -194,7 +194,7 @@ class _Store(TmemCopy):
         row(taddr=self.place(atom, dst, "dst"), src=regs, **statics)
 
 
-@static
+@frozen
 class Ld16x64bOp(_Load):
     """Load 16 lanes of 64 bits from tensor memory. A whole converged warp; then `arch.fence_view_async_tmem_load`.
     PTX tcgen05.ld, sm_100f.
@@ -214,7 +214,7 @@ class Ld16x64bOp(_Load):
     fixed = {"shape": shape.name}
 
 
-@static
+@frozen
 class Ld16x128bOp(_Load):
     """Load 16 lanes of 128 bits from tensor memory. A whole converged warp; then `arch.fence_view_async_tmem_load`.
     PTX tcgen05.ld, sm_100f.
@@ -233,7 +233,7 @@ class Ld16x128bOp(_Load):
     fixed = {"shape": shape.name}
 
 
-@static
+@frozen
 class Ld16x256bOp(_Load):
     """Load 16 lanes of 256 bits from tensor memory. A whole converged warp; then `arch.fence_view_async_tmem_load`.
     PTX tcgen05.ld, sm_100f.
@@ -252,7 +252,7 @@ class Ld16x256bOp(_Load):
     fixed = {"shape": shape.name}
 
 
-@static
+@frozen
 class Ld16x32bx2Op(_Load):
     """Load 16 lanes of twice 32 bits from tensor memory, the second half to the upper 16 threads. A whole converged
     warp; then `arch.fence_view_async_tmem_load`. PTX tcgen05.ld, sm_100f.
@@ -272,7 +272,7 @@ class Ld16x32bx2Op(_Load):
     fixed = {"shape": shape.name}
 
 
-@static
+@frozen
 class Ld32x32bOp(_Load):
     """Load 32 lanes of 32 bits from tensor memory, each to a thread. A whole converged warp; then
     `arch.fence_view_async_tmem_load`. PTX tcgen05.ld, sm_100f.
@@ -291,7 +291,7 @@ class Ld32x32bOp(_Load):
     fixed = {"shape": shape.name}
 
 
-@static
+@frozen
 class St16x64bOp(_Store):
     """Store 16 lanes of 64 bits to tensor memory. A whole converged warp; then `arch.fence_view_async_tmem_store`.
     PTX tcgen05.st, sm_100f.
@@ -311,7 +311,7 @@ class St16x64bOp(_Store):
     fixed = {"shape": shape.name}
 
 
-@static
+@frozen
 class St16x128bOp(_Store):
     """Store 16 lanes of 128 bits to tensor memory. A whole converged warp; then `arch.fence_view_async_tmem_store`.
     PTX tcgen05.st, sm_100f.
@@ -330,7 +330,7 @@ class St16x128bOp(_Store):
     fixed = {"shape": shape.name}
 
 
-@static
+@frozen
 class St16x256bOp(_Store):
     """Store 16 lanes of 256 bits to tensor memory. A whole converged warp; then `arch.fence_view_async_tmem_store`.
     PTX tcgen05.st, sm_100f.
@@ -349,7 +349,7 @@ class St16x256bOp(_Store):
     fixed = {"shape": shape.name}
 
 
-@static
+@frozen
 class St16x32bx2Op(_Store):
     """Store 16 lanes of twice 32 bits to tensor memory, the second half from the upper 16 threads. A whole converged
     warp; then `arch.fence_view_async_tmem_store`. PTX tcgen05.st, sm_100f.
@@ -369,7 +369,7 @@ class St16x32bx2Op(_Store):
     fixed = {"shape": shape.name}
 
 
-@static
+@frozen
 class St32x32bOp(_Store):
     """Store 32 lanes of 32 bits to tensor memory, each from a thread. A whole converged warp; then
     `arch.fence_view_async_tmem_store`. PTX tcgen05.st, sm_100f.

@@ -12,7 +12,7 @@ from ...atoms.instructions import instructions
 from ...atoms.op import CopyTraits
 from ...dtypes import DType
 from ...isa.facts import tensor_memory as tmem
-from ...seam import CuteError, StaticEnum, static
+from ...seam import CuteError, StaticEnum, frozen
 from ...tensor.pointer import AddressSpace, Pointer
 from ...tensor.tensor import Tensor
 from ..common.by_row import TYPES, Choice, known_name
@@ -90,7 +90,7 @@ def _elements(t: Tensor, count: int, dtype: DType, name: str) -> list[Any]:
     return [words(Tensor(p + int(t.layout(i)), layout.make_layout(1)), 1, name)[0] for i in range(count)]
 
 
-@static
+@frozen
 class LdRed32x32bOp(_LoadRed):
     """Load 32 lanes of 32 bits from tensor memory, each to a thread, and the least or greatest element of each. A whole
     converged warp; then `arch.fence_view_async_tmem_load`. `cute.copy(…, src, (dst, reduced))`: reduced has an element
@@ -115,7 +115,7 @@ class LdRed32x32bOp(_LoadRed):
     fixed = {"shape": shape.name}
 
 
-@static
+@frozen
 class LdRed16x32bx2Op(_LoadRed):
     """Load 16 lanes of twice 32 bits from tensor memory, the second half to the upper 16 threads, and the least or
     greatest element of each thread. A whole converged warp; then `arch.fence_view_async_tmem_load`. PTX tcgen05.ld.red,

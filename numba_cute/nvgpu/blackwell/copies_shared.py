@@ -19,7 +19,7 @@ from ...isa.facts.tensor_copies import SHAPES, CopyShape, landed, source_rows
 from ...isa.facts.tensor_descriptors import ABSOLUTE
 from ...layout import Layout, make_layout, rank
 from ...layout.pure import pure
-from ...seam import CuteError, known, known_as, static, traced
+from ...seam import CuteError, frozen, known, known_as, traced
 from ...tensor.pointer import AddressSpace, Pointer
 from ...tensor.swizzled import by_address
 from ...tensor.tensor import Tensor
@@ -129,7 +129,7 @@ def _part(t: Tensor, i: int) -> Tensor:
     return t[(None, *layout.idx2crd(i, rest))] if rest else t
 
 
-@static
+@frozen
 class Cp128x256bOp(SharedToTensor):
     """Copy 128 rows of 32 bytes from shared memory to 128 lanes of tensor memory. A whole converged warp, of which one
     lane issues. PTX tcgen05.cp, sm_100f.
@@ -147,7 +147,7 @@ class Cp128x256bOp(SharedToTensor):
     fixed = {"shape": "128x256b", "multicast": None, "source": None}
 
 
-@static
+@frozen
 class Cp128x128bOp(SharedToTensor):
     """Copy 128 rows of 16 bytes from shared memory to 128 lanes of tensor memory. A whole converged warp, of which one
     lane issues. PTX tcgen05.cp, sm_100f.
@@ -164,7 +164,7 @@ class Cp128x128bOp(SharedToTensor):
     fixed = {"shape": "128x128b", "multicast": None, "source": None}
 
 
-@static
+@frozen
 class Cp4x32x128bOp(SharedToTensor):
     """Copy 32 rows of 16 bytes from shared memory to each 32 of 128 lanes of tensor memory, as scale factors lie. A
     whole converged warp, of which one lane issues. PTX tcgen05.cp, sm_100f.
@@ -181,7 +181,7 @@ class Cp4x32x128bOp(SharedToTensor):
     fixed = {"shape": "32x128b", "multicast": "warpx4", "source": None}
 
 
-@static
+@frozen
 class Cp2x64x128b0213Op(SharedToTensor):
     """Copy 64 rows of 16 bytes from shared memory to lanes 0 to 63 and 64 to 127 of tensor memory (warps 0 and 2, 1 and
     3 get the same). A whole converged warp, of which one lane issues. PTX tcgen05.cp, sm_100f.
@@ -198,7 +198,7 @@ class Cp2x64x128b0213Op(SharedToTensor):
     fixed = {"shape": "64x128b", "multicast": "warpx2::02_13", "source": None}
 
 
-@static
+@frozen
 class Cp2x64x128b0123Op(SharedToTensor):
     """Copy 64 rows of 16 bytes from shared memory to tensor memory, the first 32 to lanes 0 to 31 and 32 to 63, the
     others to lanes 64 to 95 and 96 to 127 (warps 0 and 1, 2 and 3 get the same). A whole converged warp, of which one
@@ -220,14 +220,14 @@ class _FourRows(SharedToTensor):
     fixed = {"shape": "4x256b", "multicast": None, "source": None}
 
 
-@static
+@frozen
 class _TiledFourRows(_FourRows):
     """Four rows as tiles have them."""
 
     cta_group: CtaGroup
 
 
-@static
+@frozen
 class Cp4x256bOp(_FourRows):
     """Copy 4 rows of 32 bytes from shared memory to every 32nd lane of tensor memory, such as those that tcgen05.shift
     left. A whole converged warp, of which one lane issues. PTX tcgen05.cp, sm_100f.

@@ -19,7 +19,7 @@ from ...isa.facts.canonical import SWIZZLE_128B_BASE32B
 from ...isa.facts.tensor_descriptors import Tcgen05Descriptor
 from ...isa.rows.tcgen05_cases import instruction
 from ...layout import Layout
-from ...seam import CuteError, known, known_as, static, traced
+from ...seam import CuteError, frozen, known, known_as, traced
 from ...tensor.pointer import AddressSpace, Pointer
 from ...tensor.tensor import Tensor
 from ..common.by_row import Choice, remembered
@@ -192,7 +192,7 @@ def _descriptor(t: Tensor, name: str) -> Any:
     return t.iterator.word()
 
 
-@static
+@frozen
 class MmaF16BF16Op(UnitMma):
     """Multiply f16 or bf16 matrices by the matrix unit. One lane of a warp issues it. PTX tcgen05.mma, sm_100f.
 
@@ -229,7 +229,7 @@ class MmaF16BF16Op(UnitMma):
         return self.ab_dtype
 
 
-@static
+@frozen
 class MmaTF32Op(UnitMma):
     """Multiply tf32 matrices (floats, whose 13 low bits are ignored), accumulated in Float32, by the matrix unit. One
     lane of a warp issues it. PTX tcgen05.mma, sm_100f.
@@ -253,7 +253,7 @@ class MmaTF32Op(UnitMma):
     fixed = {"kind": "tf32", "sparse": False}
 
 
-@static
+@frozen
 class MmaI8Op(UnitMma):
     """Multiply matrices of 8-bit integers by the matrix unit; sums are clamped to Int32. One lane of a warp issues it.
     PTX tcgen05.mma, sm_100a.
@@ -280,7 +280,7 @@ class MmaI8Op(UnitMma):
     fixed = {"kind": "i8", "sparse": False}
 
 
-@static
+@frozen
 class MmaFP8Op(UnitMma):
     """Multiply fp8 matrices of one type by the matrix unit. One lane of a warp issues it. PTX tcgen05.mma, sm_100f.
 
@@ -306,7 +306,7 @@ class MmaFP8Op(UnitMma):
     bits = 8
 
 
-@static
+@frozen
 class MmaF8F6F4Op(UnitMma):
     """Multiply matrices of floats of 8, 6 or 4 bits, each of its own type, by the matrix unit. One lane of a warp
     issues it. PTX tcgen05.mma, sm_100f.

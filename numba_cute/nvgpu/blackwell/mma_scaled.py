@@ -9,7 +9,7 @@ from ... import isa
 from ...atoms.op import Field
 from ...dtypes import DType, Float8E4M3FN, Float8E8M0FNU
 from ...isa.rows.tcgen05_cases import scaled_instruction
-from ...seam import CuteError, known_as, static
+from ...seam import CuteError, frozen, known_as
 from ...tensor.pointer import AddressSpace, Pointer
 from ...tensor.tensor import Tensor
 from ..common.by_row import Choice, form
@@ -80,7 +80,7 @@ class PackedMma(ScaledMma):
     a_major_mode = b_major_mode = OperandMajorMode.K
 
 
-@static
+@frozen
 class MmaMXF8Op(ScaledMma):
     """Multiply fp8 matrices of one type with an e8m0 factor for each 32 of a row, in Float32, by the matrix unit.
     One lane of a warp issues it.
@@ -108,7 +108,7 @@ class MmaMXF8Op(ScaledMma):
     bits = 8
 
 
-@static
+@frozen
 class MmaMXF8F6F4Op(ScaledMma):
     """Multiply matrices of floats of 8, 6 or 4 bits, each of its own type, with an e8m0 factor for each 32 of a
     row, in Float32, by the matrix unit. One lane of a warp issues it.
@@ -135,7 +135,7 @@ class MmaMXF8F6F4Op(ScaledMma):
     fixed = {"kind": "mxf8f6f4", "sparse": False, "vec": "block32"}
 
 
-@static
+@frozen
 class MmaMXF4Op(PackedMma):
     """Multiply K-major e2m1 matrices with an e8m0 factor for each 32 of a row, in Float32, by the matrix unit. One
     lane of a warp issues it.
@@ -157,7 +157,7 @@ class MmaMXF4Op(PackedMma):
     fixed = {"kind": "mxf4nvf4", "sparse": False, "k": 64, "vec": "block32"}
 
 
-@static
+@frozen
 class MmaMXF4NVF4Op(PackedMma):
     """Multiply K-major e2m1 matrices with a factor for each 16 of a row, in Float32, by the matrix unit. One lane
     of a warp issues it.
@@ -180,7 +180,7 @@ class MmaMXF4NVF4Op(PackedMma):
     fixed = {"kind": "mxf4nvf4", "sparse": False, "k": 64, "vec": "block16"}
 
 
-@static
+@frozen
 class SM103MmaMXF4Op(PackedMma):
     """Multiply as MmaMXF4Op, 96 elements along K at once. One lane of a warp issues it.
     PTX tcgen05.mma.block_scale, sm_103a.
@@ -200,7 +200,7 @@ class SM103MmaMXF4Op(PackedMma):
     fixed = {"kind": "mxf4nvf4", "sparse": False, "k": 96, "vec": "block32"}
 
 
-@static
+@frozen
 class SM103MmaMXF4NVF4Op(PackedMma):
     """Multiply as MmaMXF4NVF4Op, 96 elements along K at once. One lane of a warp issues it.
     PTX tcgen05.mma.block_scale, sm_103a.

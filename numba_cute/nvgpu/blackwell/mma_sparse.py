@@ -16,7 +16,7 @@ import numpy as np
 from ...atoms.op import Field
 from ...dtypes import DType, Uint32
 from ...isa.facts.tensor_operands import container, metadata, metadata_columns
-from ...seam import CuteError, known, static
+from ...seam import CuteError, frozen, known
 from ...tensor.pointer import AddressSpace, Pointer
 from ...tensor.tensor import Tensor
 from ..common.choices import CtaGroup, OperandMajorMode, OperandSource
@@ -81,7 +81,7 @@ class SparseScaled(SparseUnit, ScaledMma):
     fields: ClassVar[tuple[Field, ...]] = (*ScaledMma.fields, Field.METADATA)
 
 
-@static
+@frozen
 class MmaF16BF16SparseOp(SparseUnit):
     """Multiply a 2:4-sparse f16 or bf16 matrix A by a dense B, by the matrix unit. One lane of a warp issues it.
     PTX tcgen05.mma.sp, sm_100f.
@@ -107,7 +107,7 @@ class MmaF16BF16SparseOp(SparseUnit):
     fixed = {"kind": "f16", "sparse": True}
 
 
-@static
+@frozen
 class MmaTF32SparseOp(SparseUnit):
     """Multiply a 1:2-sparse tf32 matrix A by a dense B, accumulated in Float32, by the matrix unit. One lane of a warp
     issues it. PTX tcgen05.mma.sp, sm_100f.
@@ -131,7 +131,7 @@ class MmaTF32SparseOp(SparseUnit):
     fixed = {"kind": "tf32", "sparse": True}
 
 
-@static
+@frozen
 class MmaI8SparseOp(SparseUnit):
     """Multiply a 2:4-sparse matrix A of 8-bit integers by a dense B, by the matrix unit; sums are clamped to Int32. One
     lane of a warp issues it. PTX tcgen05.mma.sp, sm_100a.
@@ -159,7 +159,7 @@ class MmaI8SparseOp(SparseUnit):
     fixed = {"kind": "i8", "sparse": True}
 
 
-@static
+@frozen
 class MmaFP8SparseOp(SparseUnit):
     """Multiply a 2:4-sparse fp8 matrix A by a dense B of the same type, by the matrix unit. One lane of a warp issues
     it. PTX tcgen05.mma.sp, sm_100f.
@@ -185,7 +185,7 @@ class MmaFP8SparseOp(SparseUnit):
     bits = 8
 
 
-@static
+@frozen
 class MmaF8F6F4SparseOp(SparseUnit):
     """Multiply a 2:4-sparse matrix A of floats of 8, 6 or 4 bits by a dense B of such, each of its own type, by the
     matrix unit. One lane of a warp issues it. PTX tcgen05.mma.sp, sm_100f.
@@ -213,7 +213,7 @@ class MmaF8F6F4SparseOp(SparseUnit):
     fixed = {"kind": "f8f6f4", "sparse": True}
 
 
-@static
+@frozen
 class MmaMXF8SparseOp(SparseScaled):
     """Multiply a 2:4-sparse fp8 matrix A by a dense B of the same type, with an e8m0 factor for each 64 of a row, in
     Float32, by the matrix unit. One lane of a warp issues it. PTX tcgen05.mma.sp.block_scale, sm_100f.
@@ -238,7 +238,7 @@ class MmaMXF8SparseOp(SparseScaled):
     bits = 8
 
 
-@static
+@frozen
 class MmaMXF8F6F4SparseOp(SparseScaled):
     """Multiply a 2:4-sparse matrix A of floats of 8, 6 or 4 bits by a dense B of such, each of its own type, with an
     e8m0 factor for each 64 of a row, in Float32, by the matrix unit. One lane of a warp issues it.
@@ -264,7 +264,7 @@ class MmaMXF8F6F4SparseOp(SparseScaled):
     fixed = {"kind": "mxf8f6f4", "sparse": True, "vec": "block32"}
 
 
-@static
+@frozen
 class MmaMXF4SparseOp(SparseScaled, PackedMma):
     """Multiply a K-major e2m1 matrix A, of which of each 8 elements 2 pairs are stored, by a dense B, with an e8m0
     factor
@@ -287,7 +287,7 @@ class MmaMXF4SparseOp(SparseScaled, PackedMma):
     fixed = {"kind": "mxf4nvf4", "sparse": True, "vec": "block32"}
 
 
-@static
+@frozen
 class MmaMXF4NVF4SparseOp(SparseScaled, PackedMma):
     """Multiply a K-major e2m1 matrix A, of which of each 8 elements 2 pairs are stored, by a dense B, with a factor for
     each 32 of a row, in Float32, by the matrix unit. One lane of a warp issues it.

@@ -18,7 +18,7 @@ from ...atoms.op import CopyOp, CopyTraits
 from ...dtypes import DType, Uint64
 from ...isa.form.instr import Order
 from ...layout import make_layout
-from ...seam import CuteError, Regs, static
+from ...seam import CuteError, Regs, frozen
 from ...tensor.move import WIDEST, move
 from ...tensor.pointer import AddressSpace, Pointer
 from ...tensor.tensor import Tensor
@@ -61,7 +61,7 @@ def bytes_at_once(atom: CopyAtom) -> int:
     return min(WIDEST, max(atom.num_bits, atom.value_type.width) // 8)
 
 
-@static
+@frozen
 class CopyUniversalOp(WidthCopy):
     """Copy by loads and stores of `num_bits_per_copy` bits (8 to 256; more than 16 bytes in several), between any
     memories and registers; without that number, as wide as layouts and alignment prove. Any thread. What says more to
@@ -186,7 +186,7 @@ class _Global(_Directed):
         return {"cop": mode or None, "evict": evict or None, "prefetch": ahead or None}
 
 
-@static
+@frozen
 class CopyG2ROp(_Global):
     """Load from global memory to registers. Any thread. PTX ld.global, any target; hints and policies sm_80.
 
@@ -221,7 +221,7 @@ class CopyG2ROp(_Global):
         return self._caches(mode, self.l2_prefetch_size.value)
 
 
-@static
+@frozen
 class CopyR2GOp(_Global):
     """Store registers to global memory. Any thread. PTX st.global, any target; hints and policies sm_80.
 
@@ -255,7 +255,7 @@ class _Shared(_Directed):
         return str(self.shared_space.value)
 
 
-@static
+@frozen
 class CopyS2ROp(_Shared):
     """Load from shared memory to registers. Any thread. PTX ld.shared, any target; of a cluster sm_90.
 
@@ -273,7 +273,7 @@ class CopyS2ROp(_Shared):
     loads: ClassVar[bool] = True
 
 
-@static
+@frozen
 class CopyR2SOp(_Shared):
     """Store registers to shared memory. Any thread. PTX st.shared, any target; of a cluster sm_90.
 

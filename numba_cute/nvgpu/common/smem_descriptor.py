@@ -16,7 +16,7 @@ from ...isa.facts.canonical import K_MAJOR, MN_MAJOR, SWIZZLE_128B_BASE32B, chun
 from ...isa.facts.tensor_descriptors import Tcgen05Descriptor
 from ...layout import Layout
 from ...layout.pure import pure
-from ...seam import CuteError, current_or, is_exact, known, static
+from ...seam import CuteError, current_or, frozen, is_exact, known
 from ...seam.ground.records import dataclass
 from ...tensor.pointer import AddressSpace, Pointer
 from ...tensor.printing import Described
@@ -31,7 +31,7 @@ LINE = 128
 """The bytes within which all swizzles permute: what the tiles of TMA and of matrix instructions are aligned to."""
 
 
-@static
+@frozen
 class SmemDescriptor(Described):
     """A matrix descriptor (PTX ISA, "Matrix Descriptor Format") in two words: what varies lies in the low one.
 

@@ -9,7 +9,7 @@ from ...atoms.fragments import register_fragment
 from ...atoms.op import MmaOp, MmaTraits
 from ...dtypes import DType
 from ...layout import make_layout
-from ...seam import CuteError, static
+from ...seam import CuteError, frozen
 from ...tensor.algebra import rank, size
 from ...tensor.ssa import TensorSSA, elementwise, where
 from ...tensor.tensor import Tensor
@@ -17,7 +17,7 @@ from ...tensor.tensor import Tensor
 __all__ = ["MmaUniversalOp"]
 
 
-@static
+@frozen
 class MmaUniversalOp(MmaOp):
     """Multiply and add one element each, d += a * b, by one thread: `cute.gemm` of register fragments.
     PTX fma, mul and add, any target.

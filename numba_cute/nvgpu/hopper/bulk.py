@@ -21,7 +21,7 @@ from ...dtypes import DType, Uint16, Uint32
 from ...isa import Instr
 from ...isa.rows.bulk import GLOBAL_REDUCTIONS, PEER_REDUCTIONS
 from ...layout import coalesce
-from ...seam import CuteError, is_static, known_as, static, traced
+from ...seam import CuteError, frozen, is_static, known_as, traced
 from ...tensor.pointer import AddressSpace, Pointer, access_alignment, physical, shared_address
 from ...tensor.ssa import ReductionOp
 from ...tensor.tensor import Tensor
@@ -118,7 +118,7 @@ def _out(s: Tensor, d: Tensor) -> tuple[Any, Any]:
     return _bytes_at(d, AddressSpace.gmem, "dst"), _bytes_at(s, AddressSpace.smem, "src")
 
 
-@static
+@frozen
 class CopyBulkG2SOp(BulkCopy):
     """Copy consecutive bytes from global to shared memory, completed on an mbarrier. One thread.
     PTX cp.async.bulk, sm_90.
@@ -142,7 +142,7 @@ class CopyBulkG2SOp(BulkCopy):
             isa.cp_async_bulk_prefetch(_bytes_at(t, AddressSpace.gmem, "src"), _size(atom))
 
 
-@static
+@frozen
 class CopyBulkG2SMulticastOp(BulkCopy):
     """Copy consecutive bytes from global memory to the same place in several blocks of a cluster, those of
     `mcast_mask`, completed on their mbarriers. One thread. PTX cp.async.bulk.multicast, sm_90.
@@ -177,7 +177,7 @@ class CopyBulkG2SMulticastOp(BulkCopy):
             isa.cp_async_bulk_g2s(*_in(s, d), _size(atom), at, Uint16(mask), policy=policy)
 
 
-@static
+@frozen
 class CopyBulkS2GOp(BulkCopy):
     """Copy consecutive bytes from shared to global memory, completed by a bulk group. One thread, after the writers'
     proxy fences and a barrier. PTX cp.async.bulk, sm_90.
@@ -194,7 +194,7 @@ class CopyBulkS2GOp(BulkCopy):
             isa.cp_async_bulk_s2g(*_out(s, d), _size(atom), policy=policy)
 
 
-@static
+@frozen
 class CopyBulkS2GByteMaskOp(BulkCopy):
     """Copy those of each 16 bytes whose bit is set in `mcast_mask` (16 bits, lowest first) from shared to global
     memory, as `CopyBulkS2GOp`. One thread. PTX cp.async.bulk.cp_mask, sm_100.
@@ -235,7 +235,7 @@ def _kind(op: Any, atom: CopyAtom, table: dict[str, tuple[str, ...]]) -> dict[st
     return {"op": name, "type": ptx}
 
 
-@static
+@frozen
 class CopyReduceBulkS2GOp(BulkCopy):
     """Combine consecutive elements in shared memory with those in global memory, each atomically and in no order. One
     thread, after the writers' proxy fences and a barrier. PTX cp.reduce.async.bulk, sm_90.
@@ -266,7 +266,7 @@ class CopyReduceBulkS2GOp(BulkCopy):
             isa.cp_reduce_async_bulk_s2g(*_out(s, d), _size(atom), policy=policy, **kind)
 
 
-@static
+@frozen
 class _ToPeer(BulkCopy):
     """Base of the copies to the shared memory of another block of the cluster, and on its barrier. peer: its rank, to
     which destination and barrier, this block's addresses, are mapped; None: they are the peer's already."""
@@ -289,7 +289,7 @@ class _ToPeer(BulkCopy):
             row(to, _bytes_at(s, AddressSpace.smem, "src"), _size(atom), at, **kind)
 
 
-@static
+@frozen
 class CopyBulkS2SOp(_ToPeer):
     """Copy consecutive bytes from this block's shared memory to that of another block of the cluster, completed on its
     mbarrier. One thread, after the writers' proxy fences and a barrier. PTX cp.async.bulk, sm_90.
@@ -323,7 +323,7 @@ class CopyBulkS2SOp(_ToPeer):
         self.issue_to_peer(isa.cp_async_bulk_s2s, atom, parts, bar, mask, policy)
 
 
-@static
+@frozen
 class CopyReduceBulkS2SOp(_ToPeer):
     """Combine consecutive elements in this block's shared memory with those of another block of the cluster, each
     atomically, completed on its mbarrier. One thread, as `CopyBulkS2SOp`. PTX cp.reduce.async.bulk, sm_90.

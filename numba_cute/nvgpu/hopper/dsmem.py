@@ -13,7 +13,7 @@ from ...atoms.op import CopyOp, CopyTraits
 from ...dtypes import DType, Uint32
 from ...isa.rows.cluster import st_async
 from ...layout import coalesce, size
-from ...seam import CuteError, known_as, static
+from ...seam import CuteError, frozen, known_as
 from ...tensor.pointer import AddressSpace, Pointer, access_alignment, physical, shared_address
 from ...tensor.tensor import Tensor
 from ..common.by_row import alternatives
@@ -23,7 +23,7 @@ from ..common.copies import one_thread
 __all__ = ["CopyDsmemStoreOp"]
 
 
-@static
+@frozen
 @known_as("cute_nvgpu.cpasync")
 class CopyDsmemStoreOp(CopyOp):
     """Store 4, 8 or 16 bytes (`num_bits_per_copy` 32, 64, 128) of each thread's registers to shared memory of a block

@@ -18,7 +18,7 @@ from ...atoms.mma_atom import TiledMma
 from ...dtypes import DType, Int32, Uint16
 from ...isa.facts.tensormap import Im2col, TensorMapRecord
 from ...layout import ComposedLayout, Layout, ScaledBasis
-from ...seam import CuteError, known_as, static
+from ...seam import CuteError, frozen, known_as
 from ...tensor.address import place_of
 from ...tensor.fastdivmod import fast_divmod_create_divisor
 from ...tensor.pointer import check_writable
@@ -39,7 +39,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-@static
+@frozen
 class Pixels:
     """The output pixels of a convolution, whose index becomes coordinates. extents: output pixels along W, H, D, or
     divisors by them; step: between them in the image; lower: the first one's place."""
@@ -71,7 +71,7 @@ class _Im2col(TmaCopyOp):
         return {"at": at, "offsets": tuple(Uint16(x) for x in taps)}, len(at)
 
 
-@static
+@frozen
 class CopyBulkTensorIm2ColG2SOp(_Im2col, Load):
     """Load a tile of the im2col matrix of an image by TMA. A whole converged warp, of which one lane issues.
     PTX cp.async.bulk.tensor.im2col, sm_90.
@@ -85,7 +85,7 @@ class CopyBulkTensorIm2ColG2SOp(_Im2col, Load):
     pixels: Any = None
 
 
-@static
+@frozen
 class CopyBulkTensorIm2ColG2SMulticastOp(_Im2col, Load):
     """Load a tile of the im2col matrix of an image by TMA to the same place in several blocks of a cluster, those of
     `mcast_mask`. A whole converged warp, of which one lane issues. PTX cp.async.bulk.tensor.im2col.multicast, sm_90.
@@ -107,7 +107,7 @@ class CopyBulkTensorIm2ColG2SMulticastOp(_Im2col, Load):
     multicast = True
 
 
-@static
+@frozen
 class CopyBulkTensorIm2ColS2GOp(_Im2col, Store):
     """Store a tile of pixels of an image, without padding, by TMA. A whole converged warp, of which one lane issues,
     after the writers' proxy fences and a barrier. PTX cp.async.bulk.tensor.im2col_no_offs, sm_90.

@@ -9,7 +9,7 @@ from typing import Any
 from ... import isa, layout, seam
 from ...dtypes import DType, Int64, Uint32, Uint64
 from ...isa.facts.tensormap_bits import BYTES, codes
-from ...seam import CuteError, static
+from ...seam import CuteError, frozen
 from ...seam.guards.messages import how_static
 from ...tensor.tensor import Tensor
 from .tma_dims import Dim
@@ -17,7 +17,7 @@ from .tma_dims import Dim
 _WHAT = "make_tiled_tma_atom"
 
 
-@static
+@frozen
 class NewTensorMap:
     """Describes a tensor map that a kernel makes: `cpasync.copy_tensormap` writes it.
 

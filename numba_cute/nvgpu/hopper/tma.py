@@ -13,12 +13,12 @@ from ...dtypes import DType, Uint8
 from ...isa.facts.tensormap import RefusedTensorMap, TensorMapRecord, check_reduction, reduced_as
 from ...layout import ComposedLayout, Layout, ScaledBasis, Swizzle
 from ...layout.pure import pure
-from ...seam import known_as, static
+from ...seam import frozen, known_as
 from ...seam.ground.backend import RUNNING
 from ...seam.guards.messages import how_static
 from ...seam.hooks.casting import CASTING, run
 from ...tensor.address import place_of
-from ...tensor.pointer import AddressSpace, Pointer, check_writable
+from ...tensor.pointer import AddressSpace, Pointer, check_of_one_rank, check_writable
 from ...tensor.tensor import Tensor
 from ..common.checks import need
 from . import slices
@@ -37,7 +37,7 @@ _SWIZZLES = {
 }  # fmt: skip
 
 
-@static
+@frozen
 @known_as("cute_nvgpu.cpasync")
 class TmaInfo:
     """A TMA atom with its tensor; it unpacks into both: `atom, tensor = make_tiled_tma_atom(…)`.
@@ -292,6 +292,7 @@ def global_pointer(t: Any) -> Pointer:
     ok = isinstance(t, Tensor) and isinstance(t.iterator, Pointer) and isinstance(t.layout, Layout)
     need(_WHAT, ok, f"gmem_tensor {t!r} must be a tensor in global memory, as from_dlpack makes it")
     need(_WHAT, t.memspace in (AddressSpace.gmem, AddressSpace.generic), f"gmem_tensor {t!r} must lie in global memory")
+    check_of_one_rank(t.iterator)
     if t.iterator.alignment % 16 and seam.current_or(None) is None:  # a kernel's addresses are looked at as it runs
         at = int(t.iterator.address)
         need(_WHAT, at % 16 == 0, f"gmem_tensor's address {at:#x} is not a multiple of 16 bytes; allocate it aligned")

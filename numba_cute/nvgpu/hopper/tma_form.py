@@ -9,7 +9,7 @@ from ... import layout
 from ...atoms.copy_atom import CopyAtom
 from ...dtypes import DType
 from ...layout import ComposedLayout, Layout, ScaledBasis, Swizzle
-from ...seam import CuteError, static
+from ...seam import CuteError, frozen
 from ...tensor.pointer import Pointer
 from ...tensor.swizzled import by_address
 from ...tensor.tensor import Tensor
@@ -17,7 +17,7 @@ from ...tensor.tensor import Tensor
 __all__ = ["TmaForm"]
 
 
-@static
+@frozen
 class TmaForm:
     """The two sides of what a TMA atom copies at a time.
 

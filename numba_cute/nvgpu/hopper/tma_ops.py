@@ -16,7 +16,7 @@ from ...dtypes import DType, Int32, Uint16, Uint32
 from ...isa import Instr
 from ...isa.facts.tensormap import COORDINATE_BITS
 from ...layout import make_layout
-from ...seam import CuteError, known_as, static
+from ...seam import CuteError, frozen, known_as
 from ...tensor.pointer import physical, shared_address
 from ...tensor.ssa import ReductionOp
 from ...tensor.tensor import Tensor
@@ -64,7 +64,7 @@ def _barrier(bar: Any, group: CtaGroup) -> Any:
     return isa.mapa(bar, Uint32(isa.sreg_cluster(register="cluster_ctarank")) & 0xFFFFFFFE)
 
 
-@static
+@frozen
 @known_as("cute_nvgpu.cpasync")
 class TmaCopyOp(CopyOp):
     """Copy boxes by a tensor map: the base of all operations that do. PTX cp.async.bulk.tensor, sm_90.
@@ -233,7 +233,7 @@ class Load(TmaCopyOp):
         _issue_prefetches(self, atom, [s for s, _, _ in instructions(atom, src, src, None)])
 
 
-@static
+@frozen
 class CopyBulkTensorTileG2SOp(Load):
     """Load a box of a tensor from global to shared memory by TMA. A whole converged warp, of which one lane issues.
     PTX cp.async.bulk.tensor, sm_90.
@@ -264,7 +264,7 @@ class CopyBulkTensorTileG2SOp(Load):
     cta_group: CtaGroup = CtaGroup.ONE
 
 
-@static
+@frozen
 class CopyBulkTensorTileG2SMulticastOp(Load):
     """Load a box of a tensor by TMA to the same place in several blocks of a cluster, those of `mcast_mask`. A whole
     converged warp, of which one lane issues. PTX cp.async.bulk.tensor.multicast, sm_90.
@@ -295,7 +295,7 @@ class Store(TmaCopyOp):
         _issue_stores(self, isa.cp_async_bulk_tensor_s2g, atom, parts, bar, mask, policy)
 
 
-@static
+@frozen
 class CopyBulkTensorTileS2GOp(Store):
     """Store a box from shared memory to a tensor in global memory by TMA. A whole converged warp, of which one lane
     issues, after the writers' proxy fences and a barrier. PTX cp.async.bulk.tensor, sm_90.
@@ -322,7 +322,7 @@ class CopyBulkTensorTileS2GOp(Store):
     """
 
 
-@static
+@frozen
 class CopyReduceBulkTensorTileS2GOp(ByRow, TmaCopyOp):
     """Combine a box in shared memory with a tensor in global memory by TMA, each element atomically and in no order. A
     whole converged warp, of which one lane issues, after the writers' proxy fences and a barrier.

@@ -16,7 +16,7 @@ from ...atoms.copy_atom import CopyAtom
 from ...dtypes import DType
 from ...isa.facts.tensormap import TensorMapRecord
 from ...layout import ComposedLayout, Layout, ScaledBasis
-from ...seam import CuteError, known_as, static, traced
+from ...seam import CuteError, frozen, known_as, traced
 from ...seam.hooks.casting import derived
 from ...tensor.tensor import Tensor
 from ..common.checks import need
@@ -44,7 +44,7 @@ class _Rows(TmaCopyOp):
         return {"at": t.iterator}, 2
 
 
-@static
+@frozen
 class CopyBulkTensorGather4G2SOp(_Rows, Load):
     """Load four rows of a matrix by their indices from global to shared memory by TMA. A whole converged warp, of which
     one lane issues. PTX cp.async.bulk.tensor.tile::gather4, sm_100f.
@@ -59,7 +59,7 @@ class CopyBulkTensorGather4G2SOp(_Rows, Load):
     mode: ClassVar[str] = "tile::gather4"
 
 
-@static
+@frozen
 class CopyBulkTensorGather4G2SMulticastOp(_Rows, Load):
     """Load four rows of a matrix by their indices by TMA to the same place in several blocks of a cluster, those of
     `mcast_mask`. A whole converged warp, of which one lane issues.
@@ -80,7 +80,7 @@ class CopyBulkTensorGather4G2SMulticastOp(_Rows, Load):
     multicast = True
 
 
-@static
+@frozen
 class CopyBulkTensorScatter4S2GOp(_Rows, Store):
     """Store four rows from shared memory to a matrix in global memory, by their indices, by TMA. A whole converged
     warp, of which one lane issues, after the writers' proxy fences and a barrier.

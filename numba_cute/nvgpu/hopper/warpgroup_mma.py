@@ -15,7 +15,7 @@ from ...atoms.fragments import fragment_registers, register_fragment
 from ...atoms.op import Field, MmaTraits
 from ...dtypes import DType, Float32, TFloat32, Uint8, Uint32
 from ...isa.facts import fragment_layouts
-from ...seam import CuteError, known_as, static, traced
+from ...seam import CuteError, frozen, known_as, traced
 from ...seam.guards.messages import how_static
 from ...tensor.pointer import AddressSpace
 from ...tensor.ssa import ReductionOp, TensorSSA, bitcast
@@ -105,7 +105,7 @@ def _descriptor(t: Tensor, name: str) -> Any:
     return t.iterator.word()
 
 
-@static
+@frozen
 class MmaF16BF16Op(WarpgroupMma):
     """Multiply f16 or bf16 matrices by a warpgroup. PTX wgmma.mma_async, sm_90a.
 
@@ -129,7 +129,7 @@ class MmaF16BF16Op(WarpgroupMma):
     rows = (isa.wgmma_ss, isa.wgmma_f16_ss, isa.wgmma_rs, isa.wgmma_f16_rs)
 
 
-@static
+@frozen
 class MmaTF32Op(WarpgroupMma):
     """Multiply tf32 matrices (floats, whose 13 low bits are ignored), accumulated in Float32, by a warpgroup.
     PTX wgmma.mma_async, sm_90a.
@@ -152,7 +152,7 @@ class MmaTF32Op(WarpgroupMma):
     bits = 32
 
 
-@static
+@frozen
 class MmaF8Op(WarpgroupMma):
     """Multiply fp8 matrices by a warpgroup. PTX wgmma.mma_async, sm_90a. The hardware keeps fewer bits of its sums than
     Float32 has.
@@ -179,7 +179,7 @@ class MmaF8Op(WarpgroupMma):
     bits = 8
 
 
-@static
+@frozen
 class MmaI8Op(WarpgroupMma):
     """Multiply matrices of 8-bit integers by a warpgroup. PTX wgmma.mma_async, sm_90a.
 
@@ -206,7 +206,7 @@ class MmaI8Op(WarpgroupMma):
     rows = (isa.wgmma_s32_ss, isa.wgmma_s32_rs)
 
 
-@static
+@frozen
 class MmaB1Op(WarpgroupMma):
     """Count bits in Int32 by a warpgroup: d[m, n] is the number of bits set in both row m of A and row n of B, of 256
     along K. PTX wgmma.mma_async.and.popc, sm_90a.

@@ -15,7 +15,7 @@ from ... import isa
 from ...atoms.op import Field, MmaTraits
 from ...dtypes import DType
 from ...isa.facts import fragment_layouts
-from ...seam import static
+from ...seam import frozen
 from ..common.choices import OperandMajorMode, OperandSource
 from ..common.matrix import metadata_word, mma_traits
 from ..common.sparse import SparseOp
@@ -42,7 +42,7 @@ class SparseWarpgroupMma(SparseOp, WarpgroupMma):
         return (metadata_word(self, words),)
 
 
-@static
+@frozen
 class MmaF16BF16SparseOp(SparseWarpgroupMma):
     """Multiply a 2:4-sparse f16 or bf16 matrix A by a dense B, by a warpgroup. PTX wgmma.mma_async.sp, sm_90a.
 
@@ -66,7 +66,7 @@ class MmaF16BF16SparseOp(SparseWarpgroupMma):
     rows = (isa.wgmma_sp_ss, isa.wgmma_sp_f16_ss, isa.wgmma_sp_rs, isa.wgmma_sp_f16_rs)
 
 
-@static
+@frozen
 class MmaTF32SparseOp(SparseWarpgroupMma):
     """Multiply a 1:2-sparse tf32 matrix A by a dense B, accumulated in Float32, by a warpgroup.
     PTX wgmma.mma_async.sp, sm_90a.
@@ -90,7 +90,7 @@ class MmaTF32SparseOp(SparseWarpgroupMma):
     bits = 32
 
 
-@static
+@frozen
 class MmaF8SparseOp(SparseWarpgroupMma):
     """Multiply a 2:4-sparse fp8 matrix A by a dense B, by a warpgroup. PTX wgmma.mma_async.sp, sm_90a.
 
@@ -116,7 +116,7 @@ class MmaF8SparseOp(SparseWarpgroupMma):
     bits = 8
 
 
-@static
+@frozen
 class MmaI8SparseOp(SparseWarpgroupMma):
     """Multiply a 2:4-sparse matrix A of 8-bit integers by a dense B, by a warpgroup. PTX wgmma.mma_async.sp, sm_90a.
 

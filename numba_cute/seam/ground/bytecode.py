@@ -141,6 +141,60 @@ _READERS: list[Any] = [(*_reader(op), 2 + 2 * caches(op)) for op in range(256)] 
 """By number of an instruction: `_reader`'s, and its bytes with what follows it."""
 
 
+# ---------------------------------------------------------------- what code speaks of by name
+
+_NAMED = ("LOAD_GLOBAL", "STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_DEREF", "LOAD_ATTR", "STORE_ATTR", "IMPORT_NAME")
+_OF_NAMES: list[Any] = [
+    (_NAMES.get(name, name), kind, shift, size) if _NAMES.get(name, name) in _NAMED else (name, None, 0, size)
+    for name, kind, shift, size in _READERS
+]
+"""By number of an instruction: its name, what its argument means, None of those that speak of no name, and as above."""
+
+
+class Named(NamedTuple):
+    """A name that code speaks of. by: the operation's name, one of a global, a cell, an attribute or an import. name:
+    what it names. follows: whether nothing is done between the one before and this."""
+
+    by: str
+    name: str
+    follows: bool
+
+
+@functools.lru_cache(maxsize=4096)
+def names_in(code: CodeType) -> tuple[Named, ...]:
+    """Return what code speaks of by name, without the functions in it: `operations`, of these alone, in a tenth of the
+    time."""
+    return tuple(_names_in(code) if knows_bytecode() else _named(operations(code)))
+
+
+def _named(done: tuple[Operation, ...]) -> Iterator[Named]:
+    before = -2
+    for at, o in enumerate(done):
+        if o.name in _NAMED:
+            yield Named(o.name, o.value, at == before + 1)
+            before = at
+
+
+def _names_in(code: CodeType) -> Iterator[Named]:
+    raw, names = code.co_code, code.co_names
+    at, more, before, end = 0, 0, False, len(raw)
+    while at < end:
+        by, kind, shift, size = _OF_NAMES[raw[at]]
+        if kind is not None:
+            arg = raw[at + 1] | more
+            if kind == "name":
+                name = names[arg >> shift]
+            else:
+                name = _local(code, arg) if kind == "local" else (code.co_cellvars + code.co_freevars)[arg]
+            yield Named(by, name, before)
+            before, more = True, 0
+        elif by == "EXTENDED_ARG":
+            more = (raw[at + 1] | more) << 8
+        else:
+            before, more = by == "CACHE" and before, 0
+        at += size
+
+
 @functools.lru_cache(maxsize=4096)
 def opnames(code: CodeType) -> frozenset[str]:
     """Return the names of the operations that code has, without those of the functions in it."""

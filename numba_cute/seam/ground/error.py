@@ -26,6 +26,26 @@ class InternalError(CuteError):
     """
 
 
+class PeerError(CuteError):
+    """Another rank did not come: a kernel waited for its signal (`utils.distributed.Signals`) as long as it may.
+
+    rank: who did not come. slot: the signal's. limit: how long the kernel waited, in seconds. kernel: the names of the
+    kernels that were launched with these signals. said: the text.
+
+    >>> raise cute.PeerError(3, 0, 10.0, "all_gather", "signal 4 of rank 3 did not come")
+    Traceback (most recent call last):
+        ...
+    numba_cute.PeerError: signal 4 of rank 3 did not come
+    """
+
+    def __init__(self, rank: int, slot: int, limit: float, kernel: str, said: str) -> None:
+        super().__init__(said)
+        self.rank, self.slot, self.limit, self.kernel = rank, slot, limit, kernel
+
+    def __reduce__(self) -> tuple[type, tuple[int, int, float, str, str]]:
+        return type(self), (self.rank, self.slot, self.limit, self.kernel, str(self))
+
+
 class Signal(BaseException):
     """A signal that traced code raises if it cannot go on. It is no error: the tracer decides what follows. A user's
     `except Exception` does not catch it, and one that catches it all the same is noticed."""
@@ -35,7 +55,7 @@ class RunTimeCondition(Signal):
     """A signal that the value of something known only at run time was asked for while a kernel is compiled."""
 
 
-for _cls in (CuteError, InternalError):
+for _cls in (CuteError, InternalError, PeerError):
     _cls.__module__ = "numba_cute"  # tracebacks name them as users import them
 
 

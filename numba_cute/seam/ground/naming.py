@@ -18,7 +18,7 @@ _short.maxstring = _short.maxother = 60
 def shown(x: Any) -> str:
     """Write a value in at most a line, whatever it is."""
     try:
-        text = repr(x) if isinstance(x, Leaf) or "__cute_static__" in type(x).__dict__ else _short.repr(x)
+        text = repr(x) if isinstance(x, Leaf) or "__cute_frozen__" in type(x).__dict__ else _short.repr(x)
     except Exception:  # a number of too many digits, or an object that cannot be written
         return f"<{type(x).__name__}>"
     text = " ".join(text.split())

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .packages import is_library
+from .packages import KERNELS, LIBRARY, package_of
 
 T = TypeVar("T")
 
@@ -79,7 +79,7 @@ def dataclass(cls: Any = None, /, *, frozen: bool = False, eq: bool = True, repr
     """Make what `dataclasses.dataclass` makes of a class of this library; of a user's class it makes it itself."""
     if cls is None:
         return lambda cls: dataclass(cls, frozen=frozen, eq=eq, repr=repr)
-    if not is_library(cls.__module__):
+    if package_of(cls.__module__) not in (LIBRARY, KERNELS):
         return dataclasses.dataclass(frozen=frozen, eq=eq, repr=repr)(cls)
     _fields(cls, frozen, eq, repr)
     fields = dataclasses.fields(cls)
@@ -101,7 +101,7 @@ def dataclass(cls: Any = None, /, *, frozen: bool = False, eq: bool = True, repr
 def _fields(cls: Any, frozen: bool, eq: bool, repr: bool) -> None:
     """Give a class its fields and parameters, by a class without bases that has its annotations."""
     own = vars(cls).get("__annotations__", {})
-    space = {"__module__": cls.__module__, "__doc__": "", "__annotations__": own}
+    space = {"__module__": cls.__module__, "__doc__": "written", "__annotations__": own}  # else its signature is found
     alone: Any = type(cls.__name__, (), space | {n: vars(cls)[n] for n in own if n in vars(cls)})
     dataclasses.dataclass(init=False, repr=False, eq=False)(alone)
     found: dict[str, dataclasses.Field[Any]] = {}

@@ -25,7 +25,7 @@ from ..ground.folding import FOLDED
 from ..ground.names import of_module, refuse_arguments
 from ..ground.packages import KERNELS, is_library, is_of_hook, package_of
 from ..ground.places import is_users_error, users_call
-from ..marks.decorators import is_static_class, is_struct_class, is_traced
+from ..marks.decorators import is_frozen_class, is_struct_class, is_traced
 from . import refusals
 
 _IGNORED = ("loc", "ip")
@@ -90,7 +90,7 @@ def _published(value: Any) -> Any:
                 continue
             if is_struct_class(cls):
                 _guard_struct(cls)
-            elif is_static_class(value):
+            elif is_frozen_class(value):
                 _locate_methods(cls)
             else:
                 _guard_class(cls)

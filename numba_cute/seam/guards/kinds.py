@@ -20,7 +20,7 @@ from ..ground.error import CuteError
 from ..ground.leaf import Leaf
 from ..ground.naming import article
 from ..ground.packages import is_library
-from ..marks.decorators import ArrayView, is_static_class
+from ..marks.decorators import ArrayView, is_frozen_class
 
 DEEPEST = 100
 """The deepest nesting of tuples: further than that Python's recursion may not reach."""
@@ -75,11 +75,11 @@ def is_nested(x: Any, leaf: typing.Callable[[Any], bool]) -> bool:
 
 
 def _is_coordinate(x: Any) -> bool:
-    return is_nested(x, lambda y: y is None or is_integer(y) or is_static_class(type(y)))
+    return is_nested(x, lambda y: y is None or is_integer(y) or is_frozen_class(type(y)))
 
 
 def _is_layout(x: Any) -> bool:
-    return is_static_class(type(x)) and hasattr(type(x), "get_flat_coord") or hasattr(x, "outer")
+    return is_frozen_class(type(x)) and hasattr(type(x), "get_flat_coord") or hasattr(x, "outer")
 
 
 COORDINATE = Kind("an integer, None or a tuple of such", _is_coordinate)
@@ -90,7 +90,7 @@ TILER = Kind(
 )
 DOMAIN = Kind(
     "a layout, a tensor, an integer or a tuple of such",
-    lambda x: is_nested(x, lambda y: y is None or is_integer(y) or is_static_class(type(y)) or hasattr(y, "shape")),
+    lambda x: is_nested(x, lambda y: y is None or is_integer(y) or is_frozen_class(type(y)) or hasattr(y, "shape")),
 )
 TENSOR = Kind(
     "a tensor",
@@ -104,7 +104,7 @@ TENSOR = Kind(
 _NO_VECTOR = (type, int, float, str, tuple, list, dict, type(None), enum.Enum)
 VECTOR = Kind(
     "a vector of registers, as `t.load()` has",
-    lambda x: not isinstance(x, _NO_VECTOR) and not is_static_class(type(x)),
+    lambda x: not isinstance(x, _NO_VECTOR) and not is_frozen_class(type(x)),
 )
 INTEGER = Kind("an integer", is_integer)
 NUMBER = Kind("a number", is_number)
@@ -117,7 +117,7 @@ FUNCTION = Kind(
     lambda x: (
         callable(x)
         and not isinstance(x, type)
-        and not is_static_class(type(x))
+        and not is_frozen_class(type(x))
         and not hasattr(x, "__cute_element__")
         and not isinstance(x, types.BuiltinFunctionType)
     ),
@@ -205,7 +205,7 @@ def _of_class(cls: Any) -> Kind | None:
         return Kind(f"a member of {cls.__name__} ({few})", lambda x: isinstance(x, cls))
     if getattr(cls, "__cute_element__", False):
         return Kind("an element type, like cute.Float32", lambda x: isinstance(x, cls) and not isinstance(x, type))
-    if cls.__name__ == "Tensor" and is_static_class(cls):
+    if cls.__name__ == "Tensor" and is_frozen_class(cls):
         return Kind(
             "a Tensor",
             lambda x: isinstance(x, (cls, ArrayView)) or TENSOR.holds(x) or _stands_in(x),

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..ground.error import CuteError
 from ..ground.naming import article, shown
-from ..marks.decorators import HOW_STATIC, is_static, is_static_class
+from ..marks.decorators import HOW_STATIC, is_frozen_class, is_static
 
 
 class FalseAssertion(CuteError, AssertionError):
@@ -109,7 +109,7 @@ def matters(result: Any) -> bool:
     """Return whether a result should be reported where it is dropped: a vector, a tensor, an atom. Layouts cost
     nothing, and whoever makes one may only want to know that there is one."""
     kind = type(result)
-    return is_static_class(kind) and not kind.__module__.startswith("numba_cute.layout")
+    return is_frozen_class(kind) and not kind.__module__.startswith("numba_cute.layout")
 
 
 def dropped(fn: Any) -> str:

@@ -23,7 +23,7 @@ from ..ground.error import OF_THE_SYSTEM, CuteError, internal_error
 from ..ground.leaf import Leaf
 from ..ground.naming import described, shown
 from ..ground.packages import is_library
-from ..marks.decorators import is_static_class, is_struct_class, judge_made
+from ..marks.decorators import is_frozen_class, is_struct_class, judge_made
 from .kinds import DEEPEST, Kind, fields_of, kinds_of
 
 _NO_SEQUENCE = re.compile(r"is not (iterable|subscriptable)|has no len|non-iterable")
@@ -87,7 +87,7 @@ def _judged(fn: Any, values: dict[str, Any]) -> typing.Iterator[tuple[str, Any, 
 def _of_fields(x: Any, depth: int = 0) -> CuteError | None:
     """An object of this library with a field of a wrong kind."""
     cls: Any = type(x)
-    if not is_library(cls.__module__) or not (is_static_class(cls) or is_struct_class(cls)) or depth > 3:
+    if not is_library(cls.__module__) or not (is_frozen_class(cls) or is_struct_class(cls)) or depth > 3:
         return None
     held = getattr(x, "__dict__", {})
     for name, kind in fields_of(cls).items():
@@ -240,7 +240,7 @@ def _called(what: str, given: list[tuple[str, Any]], e: BaseException) -> CuteEr
     called = [
         f"`{name}` of `{what}` is {described(x)}"
         for name, x in given
-        if name != "self" and callable(x) and not hasattr(x, "__code__") and not is_static_class(type(x))
+        if name != "self" and callable(x) and not hasattr(x, "__code__") and not is_frozen_class(type(x))
     ]
     return CuteError(f"{' or '.join(called)}, which is called and raises {type(e).__name__}: {e}") if called else None
 

@@ -7,6 +7,7 @@ import dataclasses
 import enum
 import functools
 import inspect
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -46,7 +47,7 @@ def judge_made(judge: Callable[[Any], None]) -> None:
 
 
 def tell_marked(tell: Callable[[type], None]) -> None:
-    """Call `tell` with each `static` and `struct` class, those that there are and those to come."""
+    """Call `tell` with each `frozen` and `struct` class, those that there are and those to come."""
     _told.append(tell)
     for cls in _MARKED:
         tell(cls)
@@ -59,7 +60,7 @@ def _mark(cls: type) -> None:
 
 
 def marked_classes() -> list[type]:
-    """Return all `static` and `struct` classes that there are."""
+    """Return all `frozen` and `struct` classes that there are."""
     return _MARKED
 
 
@@ -99,7 +100,7 @@ def part_of(obj: Any) -> str | None:
 
 
 @dataclass_transform(frozen_default=True)
-def static(cls: type[T]) -> type[T]:
+def frozen(cls: type[T]) -> type[T]:
     """Make an immutable value class: a frozen dataclass whose fields hold ints, leaves, tuples, and static things.
 
     A kernel holds such an object with its static part in the type. Methods and properties are traced. Checks
@@ -116,9 +117,16 @@ def static(cls: type[T]) -> type[T]:
             setattr(cls, name, _unordered(sign))
     if not any("__getstate__" in vars(base) for base in cls.__mro__[:-1]):
         setattr(cls, "__getstate__", _fields_alone)  # noqa: B010 - of Python 3.10 objects have none
-    cls.__cute_static__ = True  # type: ignore[attr-defined]
+    cls.__cute_frozen__ = True  # type: ignore[attr-defined]
     _mark(cls)
     return cls
+
+
+@dataclass_transform(frozen_default=True)
+def static(cls: type[T]) -> type[T]:
+    """Make a class as `frozen` does, of which this was the name up to version 0.2."""
+    warnings.warn("numba_cute.seam.static is called frozen now", DeprecationWarning, stacklevel=2)
+    return frozen(cls)
 
 
 def _fields_alone(self: Any) -> dict[str, Any]:
@@ -128,7 +136,7 @@ def _fields_alone(self: Any) -> dict[str, Any]:
 
 @traced
 def _truth(self: Any) -> bool:
-    """Return whether an object of a `static` class is true: on the host as in Python; kernels must say what they
+    """Return whether an object of a `frozen` class is true: on the host as in Python; kernels must say what they
     mean."""
     if current_or(None) is None:
         return len(self) > 0 if hasattr(self, "__len__") else True
@@ -148,7 +156,7 @@ def _unordered(sign: str) -> Callable[..., Any]:
     return compare
 
 
-@static
+@frozen
 class ArrayView:
     """A Numba array that jitted code passed to traced code: element type, data address, shape and strides in elements,
     a flag if it is read-only, another if it lies in shared memory (to which its address is then; it is generic
@@ -167,15 +175,15 @@ def is_traced(fn: Any) -> bool:
     return getattr(fn, "__cute_traced__", False) is True
 
 
-def is_static_class(cls: Any) -> bool:
-    """Return whether `static` made a class, or it is one of the user's below such a one that is as immutable: a frozen
+def is_frozen_class(cls: Any) -> bool:
+    """Return whether `frozen` made a class, or it is one of the user's below such a one that is as immutable: a frozen
     dataclass, or one that adds methods alone. That becomes one here."""
-    if not isinstance(cls, type) or not hasattr(cls, "__cute_static__"):
+    if not isinstance(cls, type) or not hasattr(cls, "__cute_frozen__"):
         return False
     own = cls.__dict__
-    if "__cute_static__" not in own and _is_as_immutable(own):
-        static(cls)
-    return "__cute_static__" in own
+    if "__cute_frozen__" not in own and _is_as_immutable(own):
+        frozen(cls)
+    return "__cute_frozen__" in own
 
 
 _MUTABLE = ("__init__", "__new__", "__setattr__", "__slots__", "__annotations__")
@@ -220,7 +228,7 @@ def is_static(x: Any) -> bool:
     held: dict[str, Any] = getattr(x, "__dict__", {})
     if _VERDICT in held:  # what is immutable is looked through once
         return bool(held[_VERDICT])
-    if not is_static_class(type(x)):
+    if not is_frozen_class(type(x)):
         return not is_struct_class(type(x))
     verdict = held[_VERDICT] = is_static([held.get(name) for name in field_names(type(x))])  # type: ignore[arg-type]
     return verdict
@@ -323,7 +331,7 @@ def after_set(x: Any, made: Any) -> Any:
     """Return what `x` is after `x.set(…)` in a statement of its own, which gave `made`: that, where `x` is immutable.
 
     So what the CuTe DSL writes for a change in place, `tiled_mma.set(Field.ACCUMULATE, False)`, sets the variable."""
-    return made if is_static_class(type(x)) else x
+    return made if is_frozen_class(type(x)) else x
 
 
 class _Members(NamedEnum):

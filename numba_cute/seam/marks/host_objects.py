@@ -21,7 +21,7 @@ from ..ground.error import CuteError
 from ..ground.leaf import Leaf
 from ..ground.names import UnknownName, unknown
 from ..ground.packages import is_library
-from .decorators import is_static_class, is_struct_class, is_traced, static
+from .decorators import frozen, is_frozen_class, is_struct_class, is_traced
 from .mappings import Mapping
 from .plain import fields_of, is_plain, is_users_frame, is_users_module
 
@@ -103,7 +103,7 @@ def method_of(obj: Snapshot, name: str) -> Any:
 
 def snapshot(obj: Any) -> Any:
     """Return what a kernel holds of an object of the host; the object itself, if kernels hold it anyway."""
-    if isinstance(obj, Snapshot) or is_static_class(type(obj)):
+    if isinstance(obj, Snapshot) or is_frozen_class(type(obj)):
         return obj
     fields = fields_of(obj)
     kept = {name: _kept(value) for name, value in fields.items()}
@@ -150,7 +150,7 @@ def is_kept_method(method: MethodType) -> bool:
     own = method.__self__
     if isinstance(own, type):
         return False
-    return isinstance(own, Snapshot) or is_static_class(type(own)) or is_plain(own) or dataclasses.is_dataclass(own)
+    return isinstance(own, Snapshot) or is_frozen_class(type(own)) or is_plain(own) or dataclasses.is_dataclass(own)
 
 
 @functools.cache
@@ -164,7 +164,7 @@ def _class(cls: type, names: tuple[str, ...], left: tuple[tuple[str, str], ...])
         fn = python_of(inspect.getattr_static(cls, name, None))
         if fn is not None and is_users_module(fn.__module__):
             body[name] = fn
-    made: Any = static(type(cls.__name__, (Snapshot,), body))
+    made: Any = frozen(type(cls.__name__, (Snapshot,), body))
     made.__setattr__ = _refuse
     return made
 
@@ -192,7 +192,7 @@ def _kept(value: Any) -> Any:
     if type(value) is dict:
         held = _kept((tuple(value), tuple(value.values())))
         return _ABSENT if held is _ABSENT else Mapping(*held)
-    if isinstance(value, (*_NUMBERS, *_CALLABLES)) or is_static_class(type(value)):
+    if isinstance(value, (*_NUMBERS, *_CALLABLES)) or is_frozen_class(type(value)):
         return value
     if isinstance(value, MethodType):
         return _of_method(value) if is_kept_method(value) else _ABSENT

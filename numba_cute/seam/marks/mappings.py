@@ -8,7 +8,7 @@ from typing import Any
 from ..ground.error import CuteError
 from ..ground.leaf import Leaf
 from ..ground.naming import shown
-from .decorators import static
+from .decorators import frozen
 
 
 class NoSuchKey(CuteError, KeyError):
@@ -17,7 +17,7 @@ class NoSuchKey(CuteError, KeyError):
     __str__ = Exception.__str__  # not KeyError's, which quotes the words
 
 
-@static
+@frozen
 class Mapping:
     """A dictionary in a kernel: its content at the launch. Keys are static. names: the keys, in order. items_of: the
     values."""

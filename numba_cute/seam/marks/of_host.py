@@ -6,14 +6,14 @@ from __future__ import annotations
 from typing import Any
 
 from ..ground.error import CuteError
-from .decorators import field_names, is_static_class
+from .decorators import field_names, is_frozen_class
 
 _WHY = "__cute_of_host__"
 _SOME: list[bool] = []
 
 
 def keep_on_host(obj: Any, why: str) -> None:
-    """Mark an object of a static class as the host's alone, whose results are not remembered (`pure`), for they may
+    """Mark an object of a frozen class as the host's alone, whose results are not remembered (`pure`), for they may
     change. why: for who gives it to a kernel."""
     vars(obj).update({_WHY: why, "_cute_all_static": False, "_cute_all_kept": False})
     _SOME[:] = [True]
@@ -30,7 +30,7 @@ def _refuse(x: Any) -> None:
     if isinstance(x, (tuple, list)):
         for one in x:
             _refuse(one)
-    elif is_static_class(type(x)):
+    elif is_frozen_class(type(x)):
         if _WHY in vars(x):
             raise CuteError(f"{x!r}, an argument of a kernel: {vars(x)[_WHY]}")
         cls: Any = type(x)

@@ -20,7 +20,7 @@ from typing import Any
 from ..ground.error import CuteError
 from ..ground.leaf import Leaf
 from ..ground.packages import is_of_hook, package_of
-from .decorators import is_static_class, is_struct_class, is_traced
+from .decorators import is_frozen_class, is_struct_class, is_traced
 
 _HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class of Python's own would lack it
 _FOREIGN = frozenset(
@@ -41,11 +41,11 @@ def is_plain_class(cls: Any) -> bool:
 def _is_plain(cls: Any) -> bool:
     if cls is SimpleNamespace:
         return True
-    if is_static_class(cls) or is_struct_class(cls) or issubclass(cls, _NOT_PLAIN) or _DESCRIBES in vars(cls):
+    if is_frozen_class(cls) or is_struct_class(cls) or issubclass(cls, _NOT_PLAIN) or _DESCRIBES in vars(cls):
         return False
     if not _is_own(cls.__module__) and not _is_made(cls):
         return False
-    if any(is_static_class(c) or is_struct_class(c) or not c.__flags__ & _HEAP for c in cls.__mro__[:-1]):
+    if any(is_frozen_class(c) or is_struct_class(c) or not c.__flags__ & _HEAP for c in cls.__mro__[:-1]):
         return False
     return not any(hasattr(cls, name) for name in _ARRAYS)
 
@@ -112,7 +112,7 @@ def is_users(obj: Any) -> bool:
 def is_users_class(cls: Any) -> bool:
     """Say whether a class is plain, or one of the user's below an immutable class of this library; what describes
     memory (`cute.struct`) is made here, though it has the user's name."""
-    below = is_static_class(cls) and _is_own(cls.__module__) and any(map(is_static_class, cls.__mro__[1:]))
+    below = is_frozen_class(cls) and _is_own(cls.__module__) and any(map(is_frozen_class, cls.__mro__[1:]))
     below = below and _DESCRIBES not in vars(cls)
     return is_plain_class(cls) or below
 

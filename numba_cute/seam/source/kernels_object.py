@@ -8,12 +8,12 @@ import inspect
 from typing import Any
 
 from ..ground.error import CuteError
-from ..marks.decorators import is_static_class, static, traced
+from ..marks.decorators import frozen, is_frozen_class, traced
 from ..marks.host_objects import Snapshot, kernels_object
 from .language import NOT_SET
 
 
-@static
+@frozen
 class NotSet:
     """The value of a variable for a field that the object does not have at the launch."""
 
@@ -28,7 +28,7 @@ def check_fields(this: Any, names: str, read: str) -> None:
     """Refuse a kernel's object whose fields cannot be variables. names: those that the kernel sets. read: what it reads
     and does not call; both with commas between them."""
     cls = type(this).cute_of if isinstance(this, Snapshot) else type(this)
-    if is_static_class(type(this)) and not isinstance(this, Snapshot):
+    if is_frozen_class(type(this)) and not isinstance(this, Snapshot):
         raise CuteError(f"{cls.__name__}.{names.split(',')[0]} cannot be assigned: a {cls.__name__} is immutable")
     for name in names.split(","):
         own: Any = cls.__setattr__

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..ground.access import Access
 from ..ground.clocks import READS
-from ..ground.report import Place, RaceError, who
+from ..ground.report import Place, RaceError, of_block, who
 from ..hardware.watch import Check
 from .races import Races
 from .races.explain import place_text
@@ -183,9 +183,9 @@ class Dependents(Check):
         issue = f"{m.row.name} of " if m.row is not None else ""
         return RaceError(
             f"race between launches: {place_text(memory, address)} is {'written' if write else 'read'} by {issue}"
-            f"{m.describe()} of block {m.cta.index} at {m.place}, in {s.current}\n"
-            f"  but {launch}, which {'writes' if wrote else 'reads'} it at {a.place} ({who(a.threads)} of block "
-            f"{a.threads[0].cta.index}), need not have ended: {_why(s, launch)}"
+            f"{m.describe()}{of_block(m.cta)} at {m.place}, in {s.current}\n"
+            f"  but {launch}, which {'writes' if wrote else 'reads'} it at {a.place} ("
+            f"{who(a.threads)}{of_block(a.threads[0].cta)}), need not have ended: {_why(s, launch)}"
         )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from ...isa.form.instr import BULK_GROUP, MBARRIER
 from ..ground.access import Access
 from ..ground.clocks import READS
-from ..ground.report import RaceError, who
+from ..ground.report import RaceError, block, who
 from ..hardware.watch import Check
 from .races import Races
 
@@ -76,7 +76,7 @@ class ExitStores(Exits):
 
 def _may_still_touch(cta: Any, a: Any) -> RaceError:
     """A CTA that exits although `a` may still use its shared memory."""
-    name = f"CTA {cta.rank} (block {cta.index})"
+    name = f"CTA {cta.rank} ({block(cta)})"
     if a.group is not None:
         fix = {
             BULK_GROUP: "wait with cp.async.bulk.wait_group.read 0 in the thread that issued it (producer_tail)",

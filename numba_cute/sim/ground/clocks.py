@@ -3,7 +3,7 @@
 
 An agent is whoever accesses memory: a thread, or what completes asynchronous work (an mbarrier, a thread's bulk
 groups, a warpgroup's wgmma groups). Each counts its own epochs. A clock holds, for every agent, the latest epoch that
-is ordered before now, in seven rows: an order may be good for one purpose and not for another (PTX ISA, "Memory
+is ordered before now, in eight rows: an order may be good for one purpose and not for another (PTX ISA, "Memory
 Consistency Model": "Proxies", "Scope"). Threads that have synchronised alike share one clock, so that joins are few.
 """
 
@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-READS, FULL, SMEM, GMEM, INIT, TENSOR, FENCED = range(7)
+READS, FULL, SMEM, GMEM, INIT, TENSOR, FENCED, FENCED_FOR_ALL = range(8)
 """Rows. READS: what has been read may be overwritten. FULL: what was written may be read (generic proxy). SMEM, GMEM:
 a fence.proxy.async lies between, so that the async proxy sees it too. INIT: fence.mbarrier_init lies between. TENSOR:
 tcgen05.fence::before_thread_sync lies between, or tcgen05.commit. FENCED: a fence of GPU scope lies between, so that a
-relaxed atomic publishes it."""
-_ROWS = 7
+relaxed atomic publishes it. FENCED_FOR_ALL: one of system scope, so that it does to other GPUs too."""
+_ROWS = 8
 
 
 Others = dict[Any, NDArray[np.int32]]
@@ -92,11 +92,12 @@ class Clock:
 
         return self.derived(("fenced", row), change, True)
 
-    def published(self) -> Clock:
-        """Give what fences of GPU scope have published of it. A thread's own fence counts for what it did, and after a
-        barrier also for those who let others know of it: PTX promises that only of the thread that fences last, but
-        every GPU keeps it, and CUDA code counts on it (all threads fence, the block meets, one raises the flag)."""
-        return self.derived("published", lambda v: np.minimum(v, v[FENCED]), True)
+    def published(self, row: int) -> Clock:
+        """Give what fences have published of it, of GPU or of system scope as `row` says. A thread's own fence counts
+        for what it did, and after a barrier also for those who let others know of it: PTX promises that only of the
+        thread that fences last, but every GPU keeps it, and CUDA code counts on it (all threads fence, the block meets,
+        one raises the flag)."""
+        return self.derived(("published", row), lambda v: np.minimum(v, v[row]), True)
 
     def knowing(self, agent: int, epoch: int, rows: tuple[int, ...] = (READS, FULL, SMEM, GMEM)) -> Clock:
         """The clock that also knows this epoch of an agent."""
@@ -140,7 +141,7 @@ def _widen(v: NDArray[np.int32], agents: int) -> NDArray[np.int32]:
     return v if have >= agents else np.pad(v, ((0, 0), (0, -(-agents // 64) * 64 - have)))
 
 
-_BEGIN: tuple[int, ...] = (0, 0, 0, 0, 1, 0, 0)
+_BEGIN: tuple[int, ...] = (0, 0, 0, 0, 1, 0, 0, 0)
 _CHANGES = itertools.count(1)
 
 
@@ -193,12 +194,14 @@ class ThreadClock:
             return (self.until is None or epoch <= self.until) and (row < SMEM or self.own[row] >= epoch)
         return self._base.at(row, agent) >= epoch
 
-    def fence(self, row: int) -> None:
-        """A proxy fence, or that of mbarrier_init."""
-        self.own = (*self.own[:row], self.epoch, *self.own[row + 1 :])
+    def fence(self, *rows: int) -> None:
+        """A proxy fence, that of mbarrier_init, or one of memory: what `rows` say."""
+        for row in rows:
+            self.own = (*self.own[:row], self.epoch, *self.own[row + 1 :])
         self.epoch += 1
-        if row != INIT:
-            self.base = self.base.fenced(row)
+        for row in rows:
+            if row != INIT:
+                self.base = self.base.fenced(row)
 
     def frozen(self) -> ThreadClock:
         """Copy what the thread knows now, for an access that is made later; a new epoch begins."""
@@ -208,13 +211,14 @@ class ThreadClock:
         copy.epoch, copy.own, copy.after = copy.until, self.own, self.after
         return copy
 
-    def fenced_for_grid(self) -> Clock | None:
-        """Give what a relaxed atomic of this thread publishes to the grid, or None if that is nothing."""
-        clock = self.base.published()
-        own = self.own[FENCED]
+    def fenced(self, of: int) -> Clock | None:
+        """Give what a relaxed atomic of this thread publishes to the grid, or to all GPUs, as the row `of` says; None
+        if that is nothing."""
+        clock = self.base.published(of)
+        own = self.own[of]
         if own:
-            clock = clock.knowing(self.agent, own, (READS, FULL, FENCED))
-            for row in (SMEM, GMEM, INIT, TENSOR):
+            clock = clock.knowing(self.agent, own, (READS, FULL, of))
+            for row in (SMEM, GMEM, INIT, TENSOR, FENCED, FENCED_FOR_ALL):
                 clock = clock.knowing(self.agent, min(own, self.own[row]), (row,))
         return clock if own or clock.v.any() or clock.others else None
 

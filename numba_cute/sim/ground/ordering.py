@@ -2,43 +2,61 @@
 """The order that atomics make: an acquire learns what a release of the same location knew (PTX ISA, "Causality").
 
 An atomic, or a fence beside it, has a scope, and orders threads only if both sides' scopes hold both threads. `Left` is
-what releases left at one location, by how far they reach: to the threads of a CTA, of a cluster, or of the grid."""
+what releases left at one location, by how far they reach: to threads of a CTA, of a cluster, of a GPU, or of all."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections import deque
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
-from .clocks import FENCED, Clock
+from .clocks import FENCED, FENCED_FOR_ALL, Clock
 
 SCOPES = ("cta", "cluster", "gpu", "sys")
-CTA, CLUSTER, GRID = range(3)
+CTA, CLUSTER, GRID, SYSTEM = range(4)
 _LATEST = 16  # atomics remembered for reports
-REACH = {"cta": CTA, "cluster": CLUSTER, "gpu": GRID, "sys": GRID}
+REACH = {"cta": CTA, "cluster": CLUSTER, "gpu": GRID, "sys": SYSTEM}
 
 
 def place(reach: int, cta: Any) -> Any:
-    """Give what a thread of `cta` shares with all others within reach: its CTA, its cluster, or None for the grid."""
-    return (cta, cta.cluster, None)[reach]
+    """Give what a thread of `cta` shares with all others within reach: its CTA, its cluster, the number of its GPU's
+    rank, or None for all GPUs."""
+    return (cta, cta.cluster, cta.cluster.rank, None)[reach]
+
+
+def lasts(at: Any) -> bool:
+    """Tell whether threads that have still to start may be at a `place`."""
+    return at is None or isinstance(at, int)
 
 
 def together(scope: str, other: str, cta: Any, other_cta: Any) -> bool:
     """Tell whether atomics of two scopes are one step each for the other's thread."""
     reach = min(REACH[scope], REACH[other])
-    return place(reach, cta) is place(reach, other_cta)
+    return bool(place(reach, cta) == place(reach, other_cta))
+
+
+class Heard(NamedTuple):
+    """An atomic that has read a location. far: its reach. acquires: whether it acquires by itself."""
+
+    place: Any
+    far: int
+    acquires: bool
 
 
 class Left:
     """The knowledge that releases left at a location.
 
     by: what reaches whom (see `place`): the threads of a CTA get what any scope released there, and so on.
-    own: the same of each thread alone. silent: the latest that wrote there without releasing all that they had done:
-    by thread and line, what it knew, and the number of the next access."""
+    own: the same of each thread alone. history: the latest values there, and what reached whom with each. silent: the
+    latest that wrote there without releasing all that they had done: by thread and line, what it knew, and the number
+    of the next access."""
 
-    __slots__ = ("by", "own", "silent")
+    __slots__ = ("by", "own", "history", "silent")
 
     def __init__(self) -> None:
         self.by: dict[Any, Clock] = {}
         self.own: dict[Any, dict[Any, Clock]] = {}
+        self.history: deque[tuple[bytes, dict[Any, Clock]]] = deque(maxlen=_LATEST)
         self.silent: dict[tuple[Any, Any], tuple[Clock, int]] = {}
 
     def add(self, thread: Any, reach: int, clock: Clock) -> None:
@@ -55,21 +73,36 @@ class Left:
         own = self.own.get(thread, {})
         self.by, self.own = dict(own), {thread: own} if own else {}
 
+    def at_first(self, ends: Callable[[bytes], bool]) -> dict[Any, Clock]:
+        """Return what reached whom with the first of the latest values that all end a wait: in another order of threads
+        the wait ends with that one, so that it tells no more."""
+        found = self.by
+        for value, by in reversed(self.history):
+            if not ends(value):
+                break
+            found = by
+        return found
 
-def order(m: Any, key: Any, sem: str, scope: str, *, reads: bool, writes: bool) -> None:
+
+def order(
+    m: Any, key: Any, sem: str, scope: str, *, reads: bool, writes: bool,
+    ends: Callable[[bytes], bool] | None = None,
+) -> Left | None:  # fmt: skip
     """Let an atomic of machine `m` learn, and leave to be learned, what it orders at location `key`. Without an order
-    of its own it is ordered by the fences of its thread: those before it publish, those after it acquire."""
+    of its own it is ordered by the fences of its thread: those before it publish, those after it acquire. ends: says of
+    a value whether it ends the wait that the atomic is part of."""
     if not m.run.clocks:
-        return
+        return None
     t = m.threads[0]
     c, far = t.clock, REACH[scope]
-    left = m.run.left.get(key)
+    left: Left | None = m.run.left.get(key)
     if left is None:
         left = m.run.left[key] = Left()
     if reads:
-        _keep(c.heard, key, (left, m.place))
+        _keep(c.heard, key, (left, Heard(m.place, far, sem in ("acquire", "acq_rel"))))
+    by = left.by if ends is None else left.at_first(ends)
     for reach in range(far + 1) if reads else ():
-        clock = left.by.get(place(reach, t.cta))
+        clock = by.get(place(reach, t.cta))
         if clock is None:
             continue
         if sem in ("acquire", "acq_rel"):
@@ -78,7 +111,7 @@ def order(m: Any, key: Any, sem: str, scope: str, *, reads: bool, writes: bool) 
             held = c.pending.get(reach)
             c.pending[reach] = clock if held is None else held.join(clock)
     if not writes:
-        return
+        return left
     if not reads:
         left.overwrite(t)
     if sem in ("release", "acq_rel"):
@@ -87,6 +120,7 @@ def order(m: Any, key: Any, sem: str, scope: str, *, reads: bool, writes: bool) 
         _keep(left.silent, (t, m.place), (c.base, m.run.noted))
     for reach, clock in published(c):
         left.add(t, min(reach, far), clock)
+    return left
 
 
 def _keep(found: dict[Any, Any], key: Any, value: Any) -> None:
@@ -99,8 +133,8 @@ def _keep(found: dict[Any, Any], key: Any, value: Any) -> None:
 
 def published(c: Any) -> list[tuple[int, Clock]]:
     """Give what fences of a thread, or ones that it knows of, have published, by how far they reach."""
-    grid = c.fenced_for_grid()
-    return [*c.published.items(), *([(GRID, grid)] if grid is not None else ())]
+    fenced = ((GRID, c.fenced(FENCED)), (SYSTEM, c.fenced(FENCED_FOR_ALL)))
+    return [*c.published.items(), *((reach, clock) for reach, clock in fenced if clock is not None)]
 
 
 def fence(t: Any, scope: str) -> None:
@@ -109,7 +143,7 @@ def fence(t: Any, scope: str) -> None:
     for reach in [r for r in c.pending if r <= far]:
         c.base = c.base.join(c.pending.pop(reach))
     c.published = {r: clock for r, clock in c.published.items() if r > far}
-    if far == GRID:
-        c.fence(FENCED)
+    if far >= GRID:
+        c.fence(FENCED, *((FENCED_FOR_ALL,) if far == SYSTEM else ()))
     else:
         c.published[far] = c.snapshot()

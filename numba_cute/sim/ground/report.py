@@ -278,7 +278,22 @@ def who(threads: Sequence[Any]) -> str:
     words = []
     for rank, some in sorted(by_cta.items()):
         words.append(_of_one_cta(some) + (f" of CTA {rank}" if some[0].cta.cluster.size > 1 else ""))
-    return " and ".join(words)
+    return " and ".join(words) + (_of_rank(threads[0].cta) if words else "")
+
+
+def block(cta: Any) -> str:
+    """A block in words: "block (0, 0, 0)", and whose it is if there are several ranks."""
+    return f"block {cta.index}{_of_rank(cta)}"
+
+
+def of_block(cta: Any) -> str:
+    """Words that follow those for threads (`who`), and say of which block they are."""
+    return f", block {cta.index}" if _of_rank(cta) else f" of block {cta.index}"
+
+
+def _of_rank(cta: Any) -> str:
+    """Say whose a block is, if there are several ranks."""
+    return getattr(cta.cluster, "of_rank", "")  # of a block on a GPU nothing is known (see `debugging`)
 
 
 def _of_one_cta(threads: Sequence[Any]) -> str:

@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 
 from ...isa.form.limits import taken_smem, too_much_smem
 from ...isa.form.machine import Bytes
+from ...seam import CuteError
 from ...seam.hooks.driver import DRIVER
 from ..ground.access import Region, Rows
 from ..ground.clocks import GMEM, SMEM
-from ..ground.report import OutOfBoundsError, ReadOnlyError, SimError
+from ..ground.report import OutOfBoundsError, ReadOnlyError, SimError, count
+from .symmetric import Parts, parts_at
 
 SMEM_BASE = 1024
 """The beginning of dynamic shared memory in the window: the first KiB is the system's, as on sm_90."""
@@ -115,20 +117,28 @@ class SharedMemory:
 
 
 class Allocation:
-    """One range of global memory that the kernel may use. shadow: see `SharedMemory`."""
+    """One range of global memory that the kernel may use. shadow: see `SharedMemory`. rank: whose it is, None where
+    that does not matter. open: whether every rank may access it."""
 
-    __slots__ = ("address", "nbytes", "label", "owner", "readonly", "data", "shadow")
+    __slots__ = ("address", "nbytes", "label", "owner", "readonly", "rank", "open", "data", "shadow")
     space, fence_row, poisoned = "global memory", GMEM, False
 
-    def __init__(self, address: int, nbytes: int, label: str, owner: Any, readonly: bool = False) -> None:
+    def __init__(
+        self, address: int, nbytes: int, label: str, owner: Any, readonly: bool = False, rank: int | None = None,
+        open: bool = False,
+    ) -> None:  # fmt: skip
         self.address, self.nbytes, self.label, self.owner = address, nbytes, label, owner
-        self.readonly = readonly
+        self.readonly, self.rank, self.open = readonly, rank, open or rank is None
         self.shadow: Any = None
         self.data: Bytes = np.ctypeslib.as_array((ctypes.c_uint8 * nbytes).from_address(address))
 
     @property
     def end(self) -> int:
         return self.address + self.nbytes
+
+    def is_of(self, cluster: Any) -> bool:
+        """Tell whether a cluster may access it: it is of its GPU, or all may."""
+        return self.open or self.rank == cluster.rank
 
     def name(self, offset: int) -> str:
         """The byte at an offset, in words."""
@@ -162,25 +172,36 @@ def owned(a: NDArray[Any]) -> tuple[int, int] | None:
 class GlobalMemory:
     """The buffers that the kernel was given, by address, and the GPU's memory whose address it holds as a number, as
     far as `DRIVER` knows it. Everything else is out of bounds. before: memory that is reached so is added to it, as it
-    was."""
+    was. ranks: the number of GPUs; with several, each buffer is one's."""
 
-    def __init__(self, before: list[tuple[Allocation, Bytes]] | None = None) -> None:
-        self._before = before
+    def __init__(self, before: list[tuple[Allocation, Bytes]] | None = None, ranks: int = 1) -> None:
+        self._before, self.ranks = before, ranks
         self._held: list[tuple[int, int, str, Any]] | None = None  # the GPU's memory
         self._starts: list[int] = []
         self._buffers: list[Allocation] = []
         self._numbers: list[tuple[int, int, str]] = []
+        self._for_all: list[tuple[Parts, str]] = []  # symmetric memory
 
-    def add(self, address: int, nbytes: int, name: str, owner: Any, readonly: bool = False) -> None:
+    def add(
+        self, address: int, nbytes: int, name: str, owner: Any, readonly: bool = False, rank: int | None = None
+    ) -> None:
         """Allow `nbytes` from `address` on; `owner` keeps the memory alive for the run. Where something is given twice,
         once read-only, it may be written. Without an owner the address is a mere number: what lies there may be
-        accessed only if it is another argument's, and else the error says where the address is from."""
+        accessed only if it is another argument's, and else the error says where the address is from. rank: of the
+        GPU whose memory it is, if it is no symmetric memory. CuteError: it is another rank's too."""
         if owner is None or not address:
             self._numbers.append((address, nbytes, name))
+            return
+        parts = parts_at(address)
+        if parts is not None:
+            self._add_parts(parts, name, owner, readonly)
             return
         held = self.find(address)
         if nbytes == 0:
             return
+        if self.ranks > 1 and rank is not None:
+            self._check_one_rank(address, nbytes, name, rank)
+            name = f"{name} of rank {rank}"
         if held is not None and address + nbytes <= held.end:
             held.readonly = held.readonly and readonly
             return
@@ -192,9 +213,59 @@ class GlobalMemory:
             readonly = readonly and self._buffers[at].readonly
             del self._starts[at], self._buffers[at]
         self._starts.insert(at, start)
-        self._buffers.insert(at, Allocation(start, end - start, name, owners, readonly))
+        self._buffers.insert(at, Allocation(start, end - start, name, owners, readonly, rank))
 
-    def add_array(self, a: NDArray[Any], name: str) -> None:
+    def _check_one_rank(self, address: int, nbytes: int, name: str, rank: int) -> None:
+        """Refuse memory of two ranks."""
+        for a in self._buffers:
+            if a.address < address + nbytes and address < a.end and a.rank not in (None, rank):
+                raise CuteError(
+                    f"{name} is given to ranks {a.rank} and {rank}, but no memory is that of two GPUs: give each its "
+                    f"own, cute.sim.PerRank(x0, x1, …), or make it by cute.sim.symmetric(shape, dtype, {self.ranks})"
+                )
+
+    def _add_parts(self, parts: Parts, name: str, owner: Any, readonly: bool) -> None:
+        """Allow symmetric memory: all ranks' parts, and the addresses that stand for them."""
+        if any(p is parts for p, _ in self._for_all):
+            for start in parts.begins:
+                held = self.find(start)
+                assert held is not None
+                held.readonly = held.readonly and readonly
+            return
+        if len(parts.begins) != self.ranks:
+            raise CuteError(
+                f"{name} is symmetric memory of {count(len(parts.begins), 'rank')}, but the launch is of {self.ranks}: "
+                f"simulate(kernel, ranks={len(parts.begins)})"
+            )
+        self._for_all.append((parts, name))
+        for rank, start in enumerate(parts.begins):
+            label = f"{name} of rank {rank}" if self.ranks > 1 else name
+            at = bisect.bisect_left(self._starts, start)
+            self._starts.insert(at, start)
+            self._buffers.insert(at, Allocation(start, parts.nbytes, label, owner, readonly, rank, True))
+
+    def everywhere(self, address: int, nbytes: int, machine: Any) -> tuple[int, ...]:
+        """Return the addresses in all GPUs' memory that one of a multicast mapping stands for; of one GPU, any address
+        is its own memory's. OutOfBoundsError: it is none, or reaches beyond."""
+        for parts, name in self._for_all:
+            if parts.multicast <= address < parts.multicast + parts.nbytes:
+                if address + nbytes > parts.multicast + parts.nbytes:
+                    raise OutOfBoundsError(
+                        f"global memory: {machine.describe()} accesses {nbytes} bytes at {address:#x} at "
+                        f"{machine.place}, which reach beyond the end of {name} ({parts.nbytes} bytes of each rank)"
+                    )
+                return parts.everywhere(address)
+        if self.ranks == 1:
+            return (address,)
+        held = self.find(address)
+        what = f"{address:#x}" if held is None else held.name(address - held.address)
+        raise OutOfBoundsError(
+            f"{machine.row.name}: {machine.describe()} gives the address {what} at {machine.place}, which is in no "
+            f"multicast mapping, so that it stands for one rank's memory alone: give "
+            f"cute.runtime.from_multicast(x) of symmetric memory x"
+        )
+
+    def add_array(self, a: NDArray[Any], name: str, rank: int | None = None) -> None:
         """Allow an array's elements. OutOfBoundsError: its strides lead out of the memory that it is a view of."""
         address, nbytes = array_range(a)
         start, size = owned(a) or (address, nbytes)
@@ -203,7 +274,7 @@ class GlobalMemory:
                 f"{name}: an array of shape {a.shape} and strides {a.strides} bytes spans {nbytes} bytes at "
                 f"{address:#x}, but is a view of {size} bytes at {start:#x}"
             )
-        self.add(address, nbytes, name, a, not a.flags.writeable)
+        self.add(address, nbytes, name, a, not a.flags.writeable, rank)
 
     def find(self, address: int) -> Allocation | None:
         at = bisect.bisect_right(self._starts, address)
@@ -216,7 +287,7 @@ class GlobalMemory:
         """The GPU's memory in which an address lies, as far as it is no buffer's. last: the buffer before it. at: the
         place of the next."""
         if self._held is None:
-            self._held = sorted(DRIVER.held(), key=lambda h: h[:2])
+            self._held = [] if self.ranks > 1 else sorted(DRIVER.held(), key=lambda h: h[:2])
         i = bisect.bisect_right(self._held, address, key=lambda h: h[0]) - 1
         start, nbytes, name, owner = self._held[i] if i >= 0 else (0, 0, "", None)
         end = start + nbytes
@@ -253,6 +324,12 @@ class GlobalMemory:
                 f"global memory: {machine.describe()} accesses {nbytes} bytes at {address:#x} at {machine.place}, "
                 f"which is {self.nearest(address, nbytes)}"
             )
+        if not a.is_of(machine.cta.cluster):
+            raise OutOfBoundsError(
+                f"global memory: {machine.describe()} accesses {nbytes} bytes at {a.name(address - a.address)} at "
+                f"{machine.place}, which is memory of rank {a.rank} alone: rank {machine.cta.cluster.rank} reaches "
+                f"another's memory only if it is symmetric (cute.sim.symmetric), by cute.runtime.from_symmetric(x)"
+            )
         if write and a.readonly:
             raise ReadOnlyError(
                 f"global memory: {machine.describe()} writes {nbytes} bytes at {a.name(address - a.address)} at "
@@ -262,6 +339,13 @@ class GlobalMemory:
 
     def nearest(self, address: int, nbytes: int) -> str:
         """Describe an address by the nearest buffer."""
+        stands = next((name for p, name in self._for_all if p.multicast <= address < p.multicast + p.nbytes), None)
+        if stands is not None:
+            return (
+                f"an address of the multicast mapping of {stands}: only multimem instructions "
+                f"(cute.utils.distributed) access such; of one rank's memory, cute.runtime.from_symmetric(x) has the "
+                f"addresses"
+            )
         made_of = next((name for start, size, name in self._numbers if start <= address < start + size), None)
         if made_of is not None:
             why = f"{made_of} is made of a number, not of an array: give cute.runtime.from_dlpack(array)"

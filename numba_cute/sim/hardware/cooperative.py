@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from greenlet import greenlet
 
-from ...isa.form.limits import ctas_at_once
 from ..ground.clocks import Clock, Gather
-from ..ground.report import DeadlockError, SimError, count, who
+from ..ground.report import DeadlockError, SimError, block, count, of_block, who
 from .retired import forget
+from .stuck_ranks import RankWaits
 from .together import who_waits
 
 _MOST = 3  # clusters described in one report
@@ -46,101 +46,99 @@ class CooperativeGroups:
         return self._group
 
 
-def execute(clusters: Iterable[Callable[[], Any]], start: Any) -> None:
-    """Run clusters one after the other, but all of them up to each sync of the grid first. clusters: each gives the
-    next cluster that is to run, or None."""
-    standing: list[tuple[Any, Any]] = []
+def execute(run: Any, make: Callable[[Any], Any], start: Any, begun: Callable[[], None]) -> None:
+    """Run all clusters of a launch, one after the other, but all of a GPU up to each sync of its grid first, and those
+    that poll when no other can begin. make: gives the cluster that begins next on a GPU. begun: is told of each."""
     gone: set[Any] = set()  # that have ended, and are not forgotten
-    ended = 0
     try:
-        for make in clusters:
-            while _full(standing) and any(c.parked for c, _ in standing):
-                ended += _resume(standing)
-            cluster = make()
-            if cluster is None:
-                continue
-            cluster.company = True
-            runner = greenlet(cluster.execute)
-            runner.switch(start)
-            if runner.dead:
-                ended += 1
-                gone.add(cluster)
-                if not standing and cluster.run.shared:
-                    forget(cluster.run, gone)
+        while True:
+            to_start = [g for g in run.gpus if g.to_start]
+            free = [g for g in to_start if not g.full]
+            here = next((g for g in run.gpus if g.standing and not g.to_start and not g.parked), None)
+            if not free and here is not None:
+                _go_on(here)
+            elif not free and any(g.parked for g in run.gpus):
+                _resume(run)
+            elif to_start:
+                _begin(run.next_gpu(free or to_start), make, start, gone)
+                begun()
             else:
-                standing.append((cluster, runner))
-        while standing:
-            if any(cluster.parked for cluster, _ in standing):
-                ended += _resume(standing)
-                continue
-            if ended:
-                waits = standing[0][0]
-                raise DeadlockError(
-                    f"deadlock in kernel {waits.run.kernel}: {count(len(standing), 'cluster')} wait for the grid "
-                    f"(cg.this_grid().sync) at {waits.at_grid[0].place}, but {ended} of the grid have ended without; "
-                    f"all threads must call it equally often"
-                )
-            for cluster, _ in standing:
-                left = [t for t in cluster.threads if t not in cluster.live]
-                if left:
-                    raise DeadlockError(
-                        f"deadlock in kernel {cluster.run.kernel}: {who(left)} of block {left[0].cta.index} ended "
-                        f"without the sync of the grid (cg.this_grid().sync) at {cluster.at_grid[0].place}, where the "
-                        f"others wait; all threads of the grid must call it equally often"
-                    )
-            _meet([cluster for cluster, _ in standing])
-            for _, runner in standing:
-                runner.switch()
-            ended = sum(runner.dead for _, runner in standing)
-            standing = [s for s in standing if not s[1].dead]
+                return
     finally:
-        for _, runner in standing:
-            runner.throw()
+        for gpu in run.gpus:
+            for _, runner in gpu.standing:
+                runner.throw()
 
 
-def _full(standing: list[tuple[Any, Any]]) -> str:
-    """Say why no further cluster can start beside those that stand; "" if one can."""
-    if not standing:
-        return ""
-    run, cta = standing[0][0].run, standing[0][0].ctas[0]
-    room = ctas_at_once(run.target, len(cta.threads), cta.smem.taken)
-    if room is None or sum(c.size for c, _ in standing) + standing[0][0].size <= room[0]:
-        return ""
-    return (
-        f"no known GPU of {run.target.name} holds more than {room[0]} CTAs of this kernel at once: {room[1]}; the "
-        f"others start when one of these ends. Launch as many as fit, each of which does the work of several, or let "
-        f"none wait for one that starts later"
-    )
+def _begin(gpu: Any, make: Callable[[Any], Any], start: Any, gone: set[Any]) -> None:
+    """Let the next cluster run on a GPU until it ends or waits for others."""
+    cluster = make(gpu)
+    cluster.company = True
+    runner = greenlet(cluster.execute)
+    runner.switch(start)
+    if not runner.dead:
+        gpu.standing.append((cluster, runner))
+        return
+    gpu.ended += 1
+    gone.add(cluster)
+    if cluster.run.shared and not any(g.standing for g in cluster.run.gpus):
+        forget(cluster.run, gone)
 
 
-def _resume(standing: list[tuple[Any, Any]]) -> int:
-    """Let the clusters go on that poll for what others do; gives how many end. An error if nothing comes of it."""
+def _go_on(gpu: Any) -> None:
+    """Let the clusters of a GPU go on, which all wait for its whole grid. An error if some never come."""
+    if gpu.ended:
+        waits = gpu.standing[0][0]
+        raise DeadlockError(
+            f"deadlock in kernel {waits.run.kernel}{gpu.of_rank}: {count(len(gpu.standing), 'cluster')} wait for the "
+            f"grid (cg.this_grid().sync) at {waits.at_grid[0].place}, but {gpu.ended} of the grid have ended without; "
+            f"all threads must call it equally often"
+        )
+    for cluster, _ in gpu.standing:
+        left = [t for t in cluster.threads if t not in cluster.live]
+        if left:
+            raise DeadlockError(
+                f"deadlock in kernel {cluster.run.kernel}: {who(left)}{of_block(left[0].cta)} ended without the sync "
+                f"of the grid (cg.this_grid().sync) at {cluster.at_grid[0].place}, where the others wait; all threads "
+                f"of the grid must call it equally often"
+            )
+    _meet([cluster for cluster, _ in gpu.standing])
+    for _, runner in gpu.standing:
+        runner.switch()
+    gpu.ended = sum(runner.dead for _, runner in gpu.standing)
+    gpu.standing = [s for s in gpu.standing if not s[1].dead]
+
+
+def _resume(run: Any) -> None:
+    """Let the clusters go on that poll for what others do. An error if nothing comes of it."""
     for _ in range(_ROUNDS):
-        parked = [s for s in standing if s[0].parked]
-        run = parked[0][0].run
+        parked = [(gpu, s) for gpu in run.gpus for s in gpu.standing if s[0].parked]
         before = run.events, run.steps
-        for cluster, runner in parked:
-            runner.switch()
-            if runner.dead:
-                standing.remove((cluster, runner))
-        ended: int = sum(runner.dead for _, runner in parked)
-        still = [cluster for cluster, _ in parked if cluster.parked]
-        if ended or not still or (run.events, run.steps) != before:
-            return ended
-    raise _stuck(still, _full(standing) if run.to_start else "")
+        for gpu, s in parked:
+            s[1].switch()
+            if s[1].dead:
+                gpu.standing.remove(s)
+                gpu.ended += 1
+        still = [cluster for _, (cluster, _) in parked if cluster.parked]
+        if len(still) < len(parked) or (run.events, run.steps) != before:
+            return
+    raise _stuck(still, [gpu.full for gpu in run.gpus if gpu.to_start])
 
 
-def _stuck(clusters: list[Any], full: str) -> SimError:
+def _stuck(clusters: list[Any], full: list[str]) -> SimError:
     """No cluster goes on: what the first waits for, and then what others do. full: why no other can start."""
-    error: SimError = clusters[0].dead_end()
+    ranks = RankWaits(clusters) if len(clusters[0].run.gpus) > 1 else None
+    clusters = clusters if ranks is None else ranks.first(clusters)
+    error: Any = clusters[0].dead_end()
     rest = ["\n".join(str(c.dead_end()).splitlines()[1:]) for c in clusters[1:_MOST]]
-    said = [f"  block {c.ctas[0].index} likewise:\n{text}" for c, text in zip(clusters[1:], rest)]
+    said = [f"  {block(c.ctas[0])} likewise:\n{text}" for c, text in zip(clusters[1:], rest)]
     if len(clusters) > _MOST:
         said.append(f"  and {count(len(clusters) - _MOST, 'cluster')} more")
-    if full:
-        said.append(f"  {full}")
-    error.args = ("\n".join([error.args[0], *said]),)
-    return error
+    said += [f"  {why}" for why in dict.fromkeys(full) if why]
+    head, *more = error.args[0].splitlines()
+    error.args = ("\n".join([head, *(ranks.lines() if ranks is not None else ()), *more, *said]),)
+    error.graph = error.graph if ranks is None else ranks.graph()
+    return error  # type: ignore[no-any-return]
 
 
 def _meet(clusters: list[Any]) -> None:

@@ -20,7 +20,7 @@ def deadlock(cluster: Any) -> DeadlockError:
     stuck = sorted(cluster.live, key=lambda t: (t.cta.rank, t.index))
     blocks = ", ".join(str(c.index) for c in cluster.ctas)
     lines = [
-        f"deadlock in kernel {cluster.run.kernel}, block{'s' if cluster.size > 1 else ''} {blocks}: "
+        f"deadlock in kernel {cluster.run.kernel}, block{'s' if cluster.size > 1 else ''} {blocks}{cluster.of_rank}: "
         f"{count(len(stuck), 'thread')} can never go on, and nothing is in flight"
     ]
     places = {t: t.place for t in stuck}
@@ -185,7 +185,8 @@ def _cause(threads: list[Any], why: str, places: Places) -> list[str]:
         meets = {id(m): m for m in (_wait(t).on for t in threads)}
         absent = [t for m in meets.values() for t in m.absent()]
         return [f"for {why}, which all lanes of a {on.unit.kind} execute together; " + _missing(absent, places)]
-    polled = threads[0].polled if why.startswith("an atomic") else None
+    several = len(threads[0].cta.cluster.run.gpus) > 1
+    polled = threads[0].polled if why.startswith(("an atomic", "a loop" if several else "an atomic")) else None
     if polled is None:
         return [f"for {why}", *filter(None, [threads[0].cta.too_many_registers()])]
     memory, address = polled

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections import deque
 from collections.abc import Callable, Iterable
-from math import prod
 from typing import Any
 
 from greenlet import greenlet
@@ -25,13 +23,13 @@ from ..ground.report import BarrierError, SimError
 from .address_spaces import GlobalMemory, SharedMemory
 from .barrier import ClusterBarrier, MBarrier, NamedBarriers
 from .deadlock import deadlock
+from .gpu import Gpu
 from .inflight import InFlight
 from .schedule import schedule
 from .threads import Thread, Unit
 from .tma_table import TensorMaps
 from .tmem import check_freed, check_pair
 from .together import Together
-from .waiting import Waiting, parts
 from .watch import Check, Watch
 
 IDLE_TURNS = 20_000
@@ -135,12 +133,13 @@ _SERIALS = itertools.count(1)
 
 
 class Run:
-    """One launch: what all its clusters share, and the thread that runs now. checked: the front end has been there."""
+    """One launch, of a kernel on each of its `gpus`: what all its clusters share, and the thread that runs now.
+    checked: the front end has been there."""
 
     def __init__(
         self, name: str, arch: str, grid: tuple[int, int, int], block: tuple[int, int, int],
         cluster: tuple[int, int, int], smem: int, seed: int | None, mode: str, memory: GlobalMemory,
-        maps: TensorMaps, checks: Iterable[type[Check]],
+        maps: TensorMaps, checks: Iterable[type[Check]], ranks: int = 1,
     ) -> None:  # fmt: skip
         self.kernel, self.arch, self.grid, self.block, self.cluster_shape = name, arch, grid, block, cluster
         bx, by, bz = block
@@ -150,7 +149,6 @@ class Run:
         self.bounds = self.takes = None  # type: Any  # the kernel's launch_bounds, and what makes its tensors
         self.cooperative = False  # whether all CTAs are to run at once, as the launch or the kernel asks
         self.fallback: Any = None  # the shape of clusters that may be made in the place of one of `cluster_shape`
-        self.split: deque[tuple[int, ...]] = deque()  # those of them that have not started
         self.trace: Any = None
         self.alone = ""  # why the lanes of a warp run one by one
         self.clustered = True  # whether the launch names a cluster
@@ -163,7 +161,9 @@ class Run:
         self.plan: Any = None  # see exploring.recorder
         self.thread: Any = None
         self.cluster: Any = None
-        self.waiting = Waiting(tuple(g // c for g, c in zip(grid, cluster)), self.rng)  # type: ignore[arg-type]
+        self.set_by: dict[int, int] = {}  # of several ranks, by address, the one whose atomic has set it last
+        self._last = -1  # the rank on which a cluster began last
+        self.gpus = [Gpu(self, rank) for rank in range(ranks)]
         self.events = 0  # counts everything that may let a polling thread go on
         self.steps = self.clock = 0  # steps: counts what polling threads do by themselves (see `progress`)
         self.serial = next(_SERIALS)
@@ -180,6 +180,24 @@ class Run:
         self.left: dict[Any, Any] = {}  # what was released, by location (see ordering.Left)
 
     @property
+    def to_start(self) -> int:
+        """The most clusters that may still start."""
+        return sum(gpu.to_start for gpu in self.gpus)
+
+    def next_gpu(self, some: list[Gpu]) -> Gpu:
+        """Return the one of some GPUs on which a cluster begins next: each in turn, or another by choice."""
+        if len(some) == 1:
+            return some[0]
+        first = next((i for i, gpu in enumerate(some) if gpu.rank > self._last), 0)
+        if self.choices is not None:
+            first += self.choices.among(len(some))
+        elif self.rng is not None:
+            first += self.rng.randrange(len(some))
+        found = some[first % len(some)]
+        self._last = found.rank
+        return found
+
+    @property
     def shared(self) -> bool:
         """Tell whether the threads of a CTA run together."""
         return self.convoy is not None
@@ -187,48 +205,6 @@ class Run:
     def tick(self) -> int:
         self.clock += 1
         return self.clock
-
-    def cancel_cluster(self, shape: tuple[int, int, int]) -> tuple[int, int, int] | None:
-        """Take the next cluster that has not started, of that shape; with a seed sometimes none: others were faster."""
-        regular = shape == self.fallback
-        if not (self.waiting or (regular and self.split)) or (self.rng is not None and self.rng.random() < 0.25):
-            return None
-        return tuple(i * c for i, c in zip(self._regular() if regular else self.waiting.take(), shape))  # type: ignore
-
-    @property
-    def to_start(self) -> int:
-        """The most clusters that may still start."""
-        return len(self.split) + len(self.waiting) * (1 if self.fallback is None else prod(self._split_by))
-
-    def next_cluster(self) -> Any:
-        """The coordinates and the shape of the cluster that starts next: the first that waits, or another by choice."""
-        if not self.split:
-            count = len(self.waiting)
-            at = (0, 1, count - 1)[self.choices.among(min(count, 3))] if self.choices is not None else 0
-            place = self.waiting.take(at)
-            if self.fallback is None or self._prefers():
-                return place, self.cluster_shape
-            return self._regular(place), self.fallback
-        return self._regular(), self.fallback
-
-    def _regular(self, place: Any = None) -> tuple[int, ...]:
-        """Take the next cluster of the shape to fall back to, if need be in a preferred one's `place` or the next's."""
-        if not self.split:
-            self.split.extend(parts(place or self.waiting.take(), self._split_by))
-        return self.split.popleft()
-
-    @property
-    def _split_by(self) -> tuple[int, ...]:
-        return tuple(p // f for p, f in zip(self.cluster_shape, self.fallback))
-
-    def _prefers(self) -> bool:
-        """Say whether the next cluster has the shape that is preferred: where the target has such, the GPU is free
-        to make either (cuda.h, CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION); in the usual order it always does."""
-        if prod(self.cluster_shape) > self.target.cluster_size:
-            return False
-        if self.choices is not None:
-            return bool(self.choices.among(2) == 0)
-        return self.rng is None or self.rng.random() < 0.5
 
     def check_resident(self, smem: int) -> None:
         """Raise a CuteError if all CTAs are to run at once, and the target has no room. smem: the bytes that one is
@@ -238,10 +214,12 @@ class Run:
 
 
 class Cluster:
-    """The CTAs that run at once, their greenlets and what they wait for."""
+    """The CTAs that run at once on a GPU, their greenlets and what they wait for. rank: the GPU's."""
 
-    def __init__(self, run: Run, coord: tuple[int, int, int], shape: tuple[int, int, int]) -> None:
-        self.run, self.coord, self.shape = run, coord, shape
+    def __init__(self, gpu: Gpu, coord: tuple[int, int, int], shape: tuple[int, int, int]) -> None:
+        run = gpu.run
+        self.run, self.gpu, self.rank, self.coord, self.shape = run, gpu, gpu.rank, coord, shape
+        self.of_rank = gpu.of_rank
         cx, cy, cz = shape
         self.size = cx * cy * cz
         self.inflight = InFlight()
@@ -269,6 +247,7 @@ class Cluster:
         self.refused: list[tuple[int, int]] = []  # responses that no cluster was left to cancel: their (agent, epoch)
         self.company = False  # whether there are other clusters that may run while this one waits for them
         self.parked = False
+        self.aside = False  # whether it lets other ranks go on
         self._yields = (0, 0)  # how often threads that paused went on at once since something happened: (events, count)
         self._busy = 0  # turns of polling threads since another went on, or one ended
 
@@ -304,6 +283,10 @@ class Cluster:
                 ended = runs.switch()
                 if runs.dead:
                     self._exited(ended)
+                if self.aside:
+                    self.aside, self.parked = False, True
+                    self.scheduler.parent.switch()
+                    run.cluster, self.parked = self, False
             self.inflight.flush()
             self._check_end()
             for cta in self.ctas:
@@ -367,6 +350,16 @@ class Cluster:
             self.ready.append(t)
         else:
             self.pollers.append(t)
+
+    def steps_aside(self, t: Thread) -> None:
+        """A thread has told other ranks something: with a seed, or by choice, they go on before its cluster does."""
+        run, f = self.run, t.convoy
+        if len(run.gpus) == 1 or f is not None and (f.by_turns is not None or f.masks):
+            return
+        if run.choices.among(2) if run.choices is not None else run.rng is not None and run.rng.random() < 0.5:
+            self.aside = True
+            self.ready.append(t)
+            t.suspend("others to go on", None, None)
 
     def dead_end(self) -> SimError:
         for t in self.live:  # those that wait together wait for the same

@@ -16,7 +16,7 @@ from ...isa.form.machine import Bytes
 from ..ground.access import Brought, Region, Rows, rows_of
 from ..ground.clocks import GMEM, INIT, SMEM, Gather, acquire, fence_each
 from ..ground.ordering import fence as fence_threads, order
-from ..ground.report import NOWHERE, DivergenceError, OutOfBoundsError, Place, SimError, place_of, who
+from ..ground.report import NOWHERE, DivergenceError, OutOfBoundsError, Place, SimError, count, place_of, who
 from .asynchronous import PEER, Asynchronous
 from .barrier import BarrierHandle
 from .progress import goes_on, held_at
@@ -177,6 +177,8 @@ class Machine(Asynchronous):
         if before + 1 >= often:
             for tell in self.run.watch.polls:
                 tell(self)
+            if len(self.run.gpus) > 1 and isinstance(address, int):
+                self.run.thread.polled = self.run.memory.find(address) or self.cta.smem, address
             why = f"a loop that reads {address:#x}" if isinstance(address, int) else "a loop that reads"
             self.pause(why, held=held_at(self, address))
 
@@ -203,7 +205,7 @@ class Machine(Asynchronous):
     def cancel_cluster(self) -> tuple[int, int, int] | None:
         for tell in self.run.watch.asks_for_cluster:
             tell(self)
-        found = self.run.cancel_cluster(self.cta.cluster.shape)
+        found = self.cta.cluster.gpu.cancel_cluster(self.cta.cluster.shape)
         if found is None and self.op is not None:
             self.cta.cluster.refused.extend(
                 (h.bar.agent, phase + 1) for (h, _), phase in zip(self.op.bars, self.op.phases)
@@ -363,38 +365,71 @@ class Machine(Asynchronous):
 
     def atomic(
         self, address: int, nbytes: int, change: Callable[[Bytes], Bytes] | None, *, shared: bool,
-        cta: int | None = None, reads: bool = True,
+        cta: int | None = None, reads: bool = True, ends: Callable[[Bytes], bool] | None = None,
     ) -> Bytes:  # fmt: skip
-        sem, scope = self.order
-        assert sem is not None and scope is not None
         if change is None:
             often = STRONG_POLLS if self.run.reports else FAST_POLLS
             self.polls(address, often, IN_TURN)  # which may let others change what is then read
         if shared:
             owner = self.peer(cta)
             owner.smem.check(address, nbytes, self)
-            region = Region(address, address + nbytes)
+            return self._atomic(owner, owner.smem, address, nbytes, change, reads)
+        held = self.run.memory.at(address, nbytes, self, change is not None)
+        return self._atomic(None, held, address, nbytes, change, reads, ends)
+
+    def _atomic(
+        self, owner: Any, memory: Any, address: int, nbytes: int, change: Callable[[Bytes], Bytes] | None, reads: bool,
+        ends: Callable[[Bytes], bool] | None = None,
+    ) -> Bytes:  # fmt: skip
+        """Read a place, and change it, in one step. owner: the CTA whose shared memory it is in, or None."""
+        sem, scope = self.order
+        assert sem is not None and scope is not None
+        start = 0 if owner is not None else memory.address
+        region = Region(address - start, address - start + nbytes)
+        if owner is not None:
             self._check(owner, region, change is not None, atomic=scope)
             if change is not None:
                 self.lies(owner, region, True)
-            part = owner.smem.data[address : address + nbytes]
         else:
-            owner = None
-            a = self.run.memory.at(address, nbytes, self, change is not None)
-            for tell in self.run.watch.accesses:
-                tell(self, a, a.region(address, nbytes), change is not None, scope)
-            part = a.data[address - a.address : address - a.address + nbytes]
-        order(self, (owner, address), sem, scope, reads=reads, writes=change is not None)
-        old = part.copy()
+            self.told(memory, region, change is not None, scope)
+        part = memory.data[address - start : address - start + nbytes]
+        old: Bytes = part.copy()
+        first = None if ends is None or not ends(old) else lambda b: ends(np.frombuffer(b, np.uint8))
+        left = order(self, (owner, address), sem, scope, reads=reads, writes=change is not None, ends=first)
         if change is None:
-            return old  # type: ignore[no-any-return]
+            return old
+        if len(self.run.gpus) > 1:
+            self.run.set_by[address] = self.cta.cluster.rank
         part[...] = change(old)
+        if left is not None:
+            left.history.append((part.tobytes(), dict(left.by)))
         if (part == old).all():  # nothing changed, so this may be a loop that polls
-            self.threads[0].polled = owner or a, address
+            self.threads[0].polled = memory, address
             self.pause("an atomic that changes nothing")
         else:
             self.run.events += 1
-        return old  # type: ignore[no-any-return]
+            self.cta.cluster.steps_aside(self.run.thread)
+        return old
+
+    def awaits(self, rank: int | None) -> None:
+        if len(self.run.gpus) == 1:
+            return
+        if rank is not None and not 0 <= rank < len(self.run.gpus):
+            raise OutOfBoundsError(
+                f"{self.describe()} waits for rank {rank} at {self.place}, but the launch has "
+                f"{count(len(self.run.gpus), 'rank')}, from 0 on"
+            )
+        for t in self.threads:
+            t.awaits = rank
+
+    def atomic_everywhere(
+        self, address: int, nbytes: int, change: Callable[[Bytes], Bytes] | None, *, reads: bool = True
+    ) -> list[Bytes]:
+        places = self.run.memory.everywhere(address, nbytes, self)
+        if change is None:
+            self.polls(address, STRONG_POLLS if self.run.reports else FAST_POLLS, IN_TURN)
+        found = [self.run.memory.at(at, nbytes, self, change is not None) for at in places]
+        return [self._atomic(None, a, at, nbytes, change, reads) for at, a in zip(places, found)]
 
     def tensor_map(self, address: int) -> Any:
         for _ in self.run.watch.copies_box:

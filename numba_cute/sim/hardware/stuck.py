@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ...seam.ground.bytecode import jumps
-from ..ground.report import DeadlockError, Place, in_library, place_of, who
+from ..ground.report import DeadlockError, Place, in_library, of_block, place_of, who
 from ..python.arithmetic.number import Number, plain
 
 IDLE = 1.0
@@ -114,7 +114,7 @@ def _judged(w: _Watched) -> str | None:
         return None
     t, place = w.run.thread, min(places, key=lambda p: p.line)
     return (
-        f"no progress in kernel {w.run.kernel}: {who([t])} of block {t.cta.index} goes round a loop at {place}, in "
+        f"no progress in kernel {w.run.kernel}: {who([t])}{of_block(t.cta)} goes round a loop at {place}, in "
         f"which nothing changes any more: no variable and no memory, and nobody else runs meanwhile\n"
         f"  fix: let each way through the loop change what it goes on for: a `continue` that leaves out the step to "
         f"the next tile, or a state that is not advanced, goes on for ever"

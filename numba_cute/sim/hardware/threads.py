@@ -50,7 +50,8 @@ class Thread:
 
     __slots__ = ("cta", "index", "tid", "lane", "warp", "warpgroup", "greenlet", "wait", "groups", "clock",
                  "cluster_phase", "files", "polls", "convoy", "carry", "texts", "statics",
-                 "doubt", "polled", "unwritten", "undefined", "received", "locals", "states", "exits")  # fmt: skip
+                 "doubt", "polled", "awaits", "unwritten", "undefined", "received", "locals", "states",
+                 "exits")  # fmt: skip
 
     warp: Unit
     warpgroup: Unit | None
@@ -61,7 +62,8 @@ class Thread:
     clock: Any  # what it knows (see `clocks`), if a check needs it
     cluster_phase: int | None
     polls: dict[Any, int]  # what it read last, and how often in a row
-    polled: Any  # what the atomic is at that it repeats: (memory, address)
+    polled: Any  # what the atomic is at that it repeats, or what it reads again and again: (memory, address)
+    awaits: int | None  # the rank that it waits for, if it says so
     doubt: Any  # the barrier that it tested last, where that said nothing new, and a note of it
     files: dict[Any, int]  # register files of each kind given so far
     carry: Any  # the register of add_cc and its like

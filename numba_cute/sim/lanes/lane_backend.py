@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...dtypes import Boolean, DType, Float32, Int32, Int64, from_numpy
-from ...isa.form.instr import ARRAY, SAME, THREAD, WARP, WARPGROUP, WARPS, WGMMA_GROUP, Instr
+from ...isa.form.instr import ALONE, ARRAY, SAME, THREAD, WARP, WARPGROUP, WARPS, WGMMA_GROUP, Instr
 from ...isa.form.kinds import Operand, Role
 from ...isa.form.machine import Bytes
 from ...seam import COMPARISONS, Regs
@@ -27,7 +27,7 @@ from ..python.arithmetic.number import Number
 from ..python.arithmetic.traced import join, joined
 from ..python.numba_stand_in import FULL_MASK
 from ..python.values import as_array, cast, type_of
-from .convoy import Convoy, Crew
+from .convoy import Convoy, Crew, column
 from .lane_numbers import elements_of, lanes_cast, numbers_of
 from .lane_registers import LaneRegisters
 from .operands import as_lanes, lane_results, scalars, vectors
@@ -144,10 +144,16 @@ class LaneBackend(LaneRegisters):
     def _issued(self, f: Convoy, row: Instr, case: dict[str, Any], operands: dict[str, Any]) -> Any:
         if row.lanes == ARRAY:
             return self._special(f, row, case) if row.pure else self._at_once(f, row, case, operands)
+        if row.lanes == ALONE:
+            f.agree([t.index for t in f.threads])  # each waits by itself
+            return f.gathered([issue_alone(self.run, row, case, column(operands, f.threads)[0], f)])
         if row.lanes == SAME:
             f.alike(*operands.values())
             alike = {k: v.values[0] if type(v) is Lanes else v for k, v in operands.items()}
             return issue_alone(self.run, row, case, alike, f)
+        if row.waits:  # each for something of its own, which others of them may have to do
+            f.go_on_apart()
+            f.agree([t.index for t in f.threads])
         return f.each(partial(issue_alone, self.run, row, case), operands)
 
     def _special(self, f: Convoy, row: Instr, case: dict[str, Any]) -> Any:
@@ -252,7 +258,7 @@ class LaneBackend(LaneRegisters):
                 raise NotTogether("outside of the CTA's shared memory")
             return smem, Pieces(at, nbytes)
         a = self.run.memory.find(low)
-        if a is None or high + nbytes > a.end or write and a.readonly:
+        if a is None or high + nbytes > a.end or write and a.readonly or not a.is_of(self.run.thread.cta.cluster):
             raise NotTogether("outside of one allocation that is as it must be")
         return a, Pieces(at - a.address, nbytes)
 

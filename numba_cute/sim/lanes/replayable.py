@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ...seam import CuteError, is_static_class, is_struct_class
+from ...seam import CuteError, is_frozen_class, is_struct_class
 from ...seam.ground.bytecode import READING, operations
 from ...seam.ground.packages import is_library, package_of
 from ...seam.marks.host_objects import is_snapshot, method_of
@@ -141,7 +141,7 @@ class _Look:
             return True
         if is_snapshot(value):
             return all(self.value(v, names) for v in vars(value).values())
-        if is_static_class(type(value)) or is_struct_class(type(value)) or _frozen(type(value)):
+        if is_frozen_class(type(value)) or is_struct_class(type(value)) or _frozen(type(value)):
             return self.type(type(value)) and all(self.value(v, names) for v in vars(value).values())
         if (type(value) in (list, dict) or is_plain(value) and hasattr(value, "__dict__")) and self.holder(value):
             return True

@@ -14,7 +14,7 @@ from ... import seam
 from ...dtypes import from_numpy
 from ...seam import CuteError
 from ..ground.access import Box, Region
-from ..ground.report import OutOfBoundsError
+from ..ground.report import OutOfBoundsError, of_block
 from ..hardware.address_spaces import SMEM_WINDOW
 from ..hardware.machine import Machine
 from .arithmetic.compute import convert
@@ -259,7 +259,7 @@ class Tracked(Owned):
     def _outside(self, at: Any, e: IndexError) -> OutOfBoundsError:
         m = self._machine()
         return OutOfBoundsError(
-            f"array: {m.describe()} of block {m.cta.index} uses index {at} of an array of shape {self.shape} at "
+            f"array: {m.describe()}{of_block(m.cta)} uses index {at} of an array of shape {self.shape} at "
             f"{m.place}; guard it with the array's size ({e})"
         )
 

@@ -21,7 +21,7 @@ from ...dtypes import Boolean, DType
 from ...layout import Layout
 from ...nvgpu import cpasync, tcgen05
 from ...nvgpu.common import CopyUniversalOp
-from ...seam import CuteError, Int, static, traced
+from ...seam import CuteError, Int, frozen, traced
 from ...tensor.algebra import flat_divide, group_modes
 from ...tensor.tensor import Tensor, make_rmem_tensor, slice_tensor
 from ..layout_enum import LayoutEnum
@@ -33,7 +33,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-@static
+@frozen
 class EpilogueParams:
     """A GEMM kernel's choices that its epilogue depends on: what `gemm_kernel` is to the functions here, which take any
     object with these attributes.
@@ -204,7 +204,9 @@ def epilogue_tma_store(
     buffers go round. epilogue_op: a traced function of the converted values, a TensorSSA; None leaves them.
     mma_tile_coord_mnl: which tile. acc_consumer_state, acc_pipeline: a consumer's state and the PipelineUmmaAsync.
     c_pipeline: the PipelineTmaStore, of num_c_stage stages; at the end the first warp calls its `producer_tail`. PTX
-    tcgen05.ld, cp.async.bulk.tensor, sm_100f."""
+    tcgen05.ld, cp.async.bulk.tensor, sm_100f.
+
+    See the example of `epilogue`."""
     k = gemm_kernel
     acc, whole = (transform_partitioned_tensor_layout(t) for t in (tCtAcc_base, tCgC))
     t2r, mine, registers = epilogue_tmem_copy_and_partition(k, epi_tidx, acc, whole, epi_tile, k.use_2cta_instrs)
@@ -288,7 +290,59 @@ def epilogue(
     the one stage of accumulators is at two places in turn, by its phase, that share columns: the first's parts come in
     reverse, and they are given back after part `gemm_kernel.iter_acc_early_release_in_epilogue`. gemm_kernel, epi_tidx,
     tCtAcc_base, epi_tile, epilogue_op, mma_tile_coord_mnl, acc_consumer_state, acc_pipeline: as for
-    `epilogue_tma_store`. Raises CuteError for tCcC_base or mC_mnl alone. PTX tcgen05.ld, sm_100f."""
+    `epilogue_tma_store`. Raises CuteError for tCcC_base or mC_mnl alone. PTX tcgen05.ld, sm_100f.
+
+    >>> from numba_cute.nvgpu import tcgen05
+    >>> single, row, tile = cute.Float32, utils.LayoutEnum.ROW_MAJOR, (128, 32)
+    >>> k, group = nvgpu.OperandMajorMode.K, lambda n: pipeline.CooperativeGroup(pipeline.Agent.Thread, n)
+    >>> mma = utils.sm100.make_trivial_tiled_mma(cute.Float16, k, k, single, tcgen05.CtaGroup.ONE, tile)
+    >>> params = utils.gemm.sm100.EpilogueParams(single, single, row, (128, 32, 64))
+    >>> buffers = utils.sm100.make_smem_layout_epi(single, row, tile, 2)
+    >>> fragment = mma.make_fragment_C((*mma.partition_shape_C(tile), 2))
+    >>> atom = cute.make_copy_atom(tcgen05.St32x32bOp(tcgen05.Repetition.x32), single)
+    >>> def kernel(tma, coords, c):
+    ...     tid, warp = arch.thread_idx()[0], arch.make_warp_uniform(arch.warp_idx())
+    ...     smem = utils.SmemAllocator()
+    ...     sC = smem.allocate_tensor(single, buffers.outer, 1024, buffers.inner)
+    ...     done = pipeline.PipelineUmmaAsync.create(num_stages=2, producer_group=group(1), consumer_group=group(4))
+    ...     stores = pipeline.PipelineTmaStore.create(num_stages=2, producer_group=group(128))
+    ...     tmem = utils.TmemAllocator(None, pipeline.NamedBarrier(2, 160), 0)
+    ...     tmem.allocate(64)
+    ...     tmem.wait_for_alloc()
+    ...     acc = cute.make_tensor(tmem.retrieve_ptr(single), fragment.layout)
+    ...     if warp < 4:  # leave in tensor memory what two tiles' multiplies would have
+    ...         for t in range(2):
+    ...             there = acc[(None, None), 0, 0, t]
+    ...             put = tcgen05.make_tmem_copy(atom, there)
+    ...             mine = put.get_slice(tid)
+    ...             r = cute.make_rmem_tensor(mine.partition_S(cute.make_identity_tensor(tile)).shape, single)
+    ...             r.fill(tid)
+    ...             cute.copy(put, r, mine.partition_D(there))
+    ...         arch.fence_view_async_tmem_store()
+    ...     arch.sync_threads()
+    ...     if warp == 4:
+    ...         state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, 2)
+    ...         for t in range(2):
+    ...             done.producer_acquire(state)
+    ...             done.producer_commit(state)
+    ...             state.advance()
+    ...     else:
+    ...         state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, 2)
+    ...         parts = lambda x: mma.get_slice(0).partition_C(cute.local_tile(x, tile, (None, None)))
+    ...         state = utils.epilogue_tma_store(
+    ...             params, tid, warp, tma, acc, sC, parts(coords), tile, 0, None, (0, 0), state, done, stores)
+    ...         state = utils.epilogue(params, tid, acc, parts(c), tile, None, (0, 1), state, done)
+    ...         if warp == 0:
+    ...             stores.producer_tail()
+    ...     tmem.wait_for_alloc()
+    ...     tmem.free(acc.iterator)
+    >>> c = np.zeros((128, 64), np.float32)
+    >>> tC, store = cute.runtime.from_dlpack(c, assumed_align=16), nvgpu.cpasync.CopyBulkTensorTileS2GOp()
+    >>> tma, coords = nvgpu.cpasync.make_tiled_tma_atom(store, tC, cute.slice_(buffers, (None, None, 0)), tile)
+    >>> cute.simulate(kernel, arch="sm_100a")[1, 160](tma, coords, tC)
+    >>> bool((c == np.arange(128)[:, None]).all())
+    True
+    """
     if (tCcC_base is None) != (mC_mnl is None):
         raise CuteError("epilogue: tCcC_base and mC_mnl, which say what lies outside of the result, are given together")
     k, b = gemm_kernel, seam.current()

@@ -223,7 +223,7 @@ TENSOR_ROWS = (
     isa.cp_async_bulk_tensor_g2s, isa.cp_async_bulk_tensor_s2g, isa.cp_reduce_async_bulk_tensor_s2g,
     isa.cp_async_bulk_prefetch_tensor, isa.prefetch_tensormap,
 )  # fmt: skip
-"""In mode tile: tests/atoms/test_tma_im2col.py compares simulator and GPU with a NumPy im2col, byte for byte."""
+"""In mode tile: tests/nvgpu/test_tma_im2col.py compares simulator and GPU with a NumPy im2col, byte for byte."""
 
 
 def least(row: Instr, before: int) -> int:

@@ -203,7 +203,7 @@ def test_exponentials_run_beside_the_products():
 
 def test_launches_are_made_anew_for_tensors_elsewhere(casts):
     ran, function = [], entry.launches.function
-    entry.launches.moulds._function = lambda *args: ran.append(1) or function(*args)
+    entry.launches.templates._function = lambda *args: ran.append(1) or function(*args)
     codes = {"bfloat16": (4, 16), "float32": (2, 32), "int32": (0, 32)}
 
     def array(place, name, *shape):

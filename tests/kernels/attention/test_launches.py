@@ -54,7 +54,7 @@ def test_launches_at_other_addresses_are_cast_with_the_callers_functions_too(cas
         return made(q, k, v, o, lse, counter, *ALL, *[None] * 6, *lists, 132, said, own, *aux)
 
     ((kernel, *_),), asked = run(0x1000000), Noting(made.function)
-    made.moulds._function = asked
+    made.templates._function = asked
     for at in (0x2000000, 0x3000000):
         assert run(at)[0][0] is kernel
     assert not asked.gave
@@ -84,7 +84,7 @@ def test_launches_of_gradients_at_other_addresses_are_cast(casts, name, target):
         )  # fmt: skip
 
     first, asked = run(0x1000000), Noting(gradients.found.function)
-    gradients.found.moulds._function = asked
+    gradients.found.templates._function = asked
     for at in (0x2000000, 0x3000000):
         assert [launch[0] for launch in run(at)] == [launch[0] for launch in first]
     assert not asked.gave

@@ -2,6 +2,7 @@
 """Launches of convolutions: what is made of tensors is made anew in machine code where others lie elsewhere. No GPU."""
 
 import numba_cute as cute
+from numba_cute.kernels.conv import windows
 from numba_cute.kernels.conv.operands import Columns, Image, Lattice, Turned, parts_of
 from numba_cute.kernels.conv.tensors import channels_last, operands, pixels_of, placed
 from numba_cute.kernels.gemm import Plan
@@ -38,23 +39,35 @@ def filters(dy, x, sums):
     return placed(dy, (2, 64, 72), (72 * 64, 1, 64)), Columns(channels_last(x), HOW, 64, 2), sums
 
 
+def gemm(place, c_dtype):
+    return lambda x, y, z: arguments(*place(x, y, z), BF16, 66, Plan(64, 1), None, None, c_dtype)
+
+
+def by_windows(dy, x, sums):
+    own = placed(sums, (2, 64, 9, 64), (64 * 576, 576, 64, 1))
+    return windows.arguments(channels_last(x), channels_last(dy), own, HOW, windows.Window(3, 3, 2), BF16)
+
+
 def cast(place, third, c_dtype, taps=3):
-    @cute.runtime.remembered
-    def made(x, y, z):
-        return arguments(*place(x, y, z), BF16, 66, Plan(64, 1), None, None, c_dtype)
+    made = cute.runtime.remembered(place if place is by_windows else gemm(place, c_dtype))
 
     def run(at):
-        one, two = (2, 64, 9, 8), (64, 64, taps, taps) if place is not filters else (2, 64, 9, 8)
+        one, two = (2, 64, 9, 8), (2, 64, 9, 8) if place in (filters, by_windows) else (64, 64, taps, taps)
         return made(array(at, one), array(at + 0x100000, two), third(at + 0x200000))
 
-    first, grid = run(0x1000000)
+    def maps(given):
+        return [getattr(x, "tensor_map", None) for x in given]
+
+    first = run(0x1000000)
+    first, rest = (first, []) if place is by_windows else (first[0], first[1:])
     asked = Noting(made.function)
-    made.moulds._function = asked
+    made.templates._function = asked
     for at in (0x2000000, 0x3000000):
-        other, same = run(at)
-        assert same == grid
-        for i in (2, 4, 6):
-            assert other[i].tensor_map.address - first[i].tensor_map.address == at - 0x1000000
+        other = run(at)
+        other, same = (other, []) if place is by_windows else (other[0], other[1:])
+        assert same == rest and len([m for m in maps(first) if m]) == (2 if place is by_windows else 3)
+        for one, two in zip(maps(first), maps(other)):
+            assert (one is None) == (two is None) and (one is None or two.address - one.address == at - 0x1000000)
     assert not asked.gave
 
 
@@ -64,3 +77,4 @@ def test_arguments_at_other_addresses_are_cast(casts):
     cast(plain, like_images, BF16, taps=1)
     cast(images, like_images, BF16)
     cast(filters, lambda at: Array(at, (2, 64, 576), (64 * 576, 576, 1)), cute.Float32)
+    cast(by_windows, lambda at: Array(at, (2, 64, 576), (64 * 576, 576, 1)), cute.Float32)

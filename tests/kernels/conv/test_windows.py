@@ -97,6 +97,26 @@ def test_a_model_chooses_windows_where_tiles_would_be_empty():
         assert not isinstance(chosen(256, 64, 56, 64, walk((1, 1))), Window), "one tap has nobody to share with"
 
 
+@pytest.mark.slow
+def test_what_a_gradient_of_filters_needs_is_planned_once(monkeypatch):
+    torch = pytest.importorskip("torch")
+    from numba_cute.kernels.conv import gradients
+
+    monkeypatch.setattr(gradients, "_known", {})
+    asked = []
+    planned = gradients._planned
+    monkeypatch.setattr(gradients, "_planned", lambda *given: asked.append(given) or planned(*given))
+    made = torch.empty(8, 8, 1, 1).bfloat16()
+    with cute.simulation(arch="sm_90a"):
+        for seed in (0, 1):
+            torch.manual_seed(seed)
+            x, dy = (torch.randn(1, 8, 3, 3).bfloat16().to(memory_format=torch.channels_last) for _ in "xy")
+            gradients.gradient_of_filters("conv2d", x, dy, made, walk((1, 1)))
+            want = torch.nn.grad.conv2d_weight(x.double(), made.shape, dy.double())
+            assert (made.double() - want).norm() <= 0.004 * want.norm()
+    assert len(asked) == 1
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("cut", [None, Window(3, 3, 5), Window(1, 3, 7), Window(2, 2, 4)], ids=str)
 @pytest.mark.parametrize("outs", [64, 200])

@@ -6,7 +6,7 @@ import pytest
 
 import numba_cute as cute
 from numba_cute import CuteError
-from numba_cute.kernels.gemm import Plan, Umma, bias, launches, matmul, picked, residual, umma_plan, warps_plan
+from numba_cute.kernels.gemm import Plan, Umma, bias, entry, matmul, picked, residual, umma_plan, warps_plan
 from numba_cute.kernels.gemm.dense import THREADS
 from numba_cute.kernels.gemm.indexed import Named, in_vectors, of_product
 from numba_cute.kernels.gemm.plan import arguments, cuts, kernel_of, scratch_of
@@ -184,11 +184,11 @@ def test_rows_are_copied_first_where_that_takes_less_time(dtype, monkeypatch):
     a, b = (torch.randn(s).to(getattr(torch, dtype)) for s in ((50, 72), (72, 64)))
     index = torch.tensor([3, 49, -1, 0, 50, 7, 7])
     monkeypatch.setattr(picked, "pays", lambda *args: True)
-    launches._known.clear()
+    entry._known.clear()
     with cute.simulation():
         got = matmul(a, b, rows_of_a=index)
         put = matmul(a, b, rows_of_a=index, rows_of_c=torch.arange(7).flip(0), epilogue=bias(torch.ones(64)))
-    launches._known.clear()
+    entry._known.clear()
     there = (index >= 0) & (index < 50)
     want = torch.where(there[:, None], a[index.clamp(0, 49)].double() @ b.double(), torch.nan)
     for made, wanted in ((got, want), (put, (want + 1).flip(0))):

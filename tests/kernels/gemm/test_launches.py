@@ -52,7 +52,7 @@ def test_arguments_at_other_addresses_are_cast(casts, cut):
         return made(a, b, c, sums, counts, v, w, r, s)
 
     (first, grid), asked = run(0x1000000), Noting(made.function)
-    made.moulds._function = asked
+    made.templates._function = asked
     for at in (0x2000000, 0x3000000):
         other, same = run(at)
         assert same == grid and len(other) == len(first)

@@ -109,7 +109,7 @@ def test_other_addresses_run_no_python_of_the_plan(torch, monkeypatch, cut):
     for i in range(40):
         a, b = operands(torch, 136, 264, 328)
         r = torch.randn(136, 264, device="cuda", dtype=torch.bfloat16)
-        if i == 36:  # moulds have been made by then
+        if i == 36:  # templates have been made by then
             monkeypatch.setattr(launches, "arguments", None)
         got = matmul(a, b, epilogue=bias(v) | residual(r) | total(of_rows.zero_()), cut=cut)
         kept.append((a, b, r, got))

@@ -167,7 +167,7 @@ def streams_of(args: Any) -> Iterator[Stream]:
             yield from streams_of(a)
         elif isinstance(a, Constexpr):
             continue
-        elif seam.is_static_class(type(a)):
+        elif seam.is_frozen_class(type(a)):
             found = stream_of_object(a)
             if found is not None:
                 yield found

@@ -3,11 +3,11 @@
 # mypy: ignore-errors
 """Make objects of the host again for other addresses, as functions of words (language.py): never run as Python.
 
-A mould (moulds.py) is of the objects that a function gives for arrays of some kinds. Its work is steps, which each make
-an object; the last one's is the result. Moulds of a function of arrays are found by what DLPack's exchange functions
-say of these and by its other arguments; those of what is made of a tensor among the children of that tensor's mould, by
-the function and its other arguments. Where there is none, or it does not suit, the function runs as Python, and says
-what is wrong or leaves a mould behind.
+A template (templates.py) is of the objects that a function gives for arrays of some kinds. Its work is steps, which
+each make an object; the last one's is the result. Templates of a function of arrays are found by what DLPack's exchange
+functions say of these and by its other arguments; those of what is made of a tensor among the children of that tensor's
+template, by the function and its other arguments. Where there is none, or it does not suit, the function runs as
+Python, and says what is wrong or leaves a template behind.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from __future__ import annotations
 from .calls import call_python, named_arguments, nothing, refused, released  # noqa: F401
 from .reading import READING_SIZE, all_lead_there, has_items, leads_there, reads_the_same  # noqa: F401
 
-# The state's words: Python functions that are called for a tensor that has no mould, or say whether two arguments are
-# alike; the kinds of arrays; the class of tensors; the static classes of arguments.
+# The state's words: Python functions that are called for a tensor that has no template, or say whether two arguments
+# are alike; the kinds of arrays; the class of tensors; the frozen classes of arguments.
 SLOW_DERIVED, ALIKE, KINDS, TENSOR, CLASSES = range(0, 40, 8)
 STATE_WORDS = 5
-# A function's words: what it reads (reading.py); the state; what is called where there is no mould; its moulds.
+# A function's words: what it reads (reading.py); the state; what is called where there is no template; its templates.
 STATE, SLOW_FUNCTION, ROOTS = range(READING_SIZE, READING_SIZE + 24, 8)
 BUCKETS = 256
 FUNCTION_WORDS = READING_SIZE // 8 + 2 + BUCKETS
 # A kind's words: its class, the function that views its arrays, and the name of a method that says whether their memory
 # holds other numbers, or 0.
 NEXT_KIND, CLASS, VIEW, OTHER_NUMBERS, KIND_WORDS = 0, 8, 16, 24, 4
-# A static class's words: it, and the names of its fields, a tuple.
+# A frozen class's words: it, and the names of its fields, a tuple.
 NEXT_CLASS, OF, FIELDS, CLASS_WORDS = 0, 8, 16, 3
-# A mould's words: where the next one is; of what function of a tensor; how many arguments; these; its work; of each
-# array the bits that must be 0 in its address; how many arrays; the moulds of what is made of it.
+# A template's words: where the next one is; of what function of a tensor; how many arguments; these; its work; of each
+# array the bits that must be 0 in its address; how many arrays; the templates of what is made of it.
 NEXT, FUNCTION, COUNT, GIVEN, WORK, MASKS, ARRAYS, CHILDREN = range(0, 64, 8)
-MOULD_WORDS = 8
+TEMPLATE_WORDS = 8
 # The words of an argument of a function of arrays: an array's class, or 0 and the argument itself; what is said of it.
 ARRAY_CLASS, ITSELF, ELEMENT, WHERE, DIMS, FORM, ALIGNED, ARGUMENT_SIZE = range(0, 64, 8)
 ALIGNMENT = 16
@@ -164,15 +164,15 @@ def made_by(step, objs, bases, made):
     return tuple_of(step, objs, made)
 
 
-def cast(mould, objs, bases):
-    """Make a mould's result for objects whose memory begins at `bases`: a new reference; 0 if it does not suit."""
-    left = load64(mould + ARRAYS)
-    masks = load64(mould + MASKS)
+def cast(template, objs, bases):
+    """Make a template's result for objects whose memory begins at `bases`: a new reference; 0 if it does not suit."""
+    left = load64(template + ARRAYS)
+    masks = load64(template + MASKS)
     while left:
         left -= 1
         if load64(bases + 8 * left) & load64(masks + 8 * left):
             return 0
-    work = load64(mould + WORK)
+    work = load64(template + WORK)
     count = load64(work)
     made = scratch(8 * count)
     step = work + 8
@@ -192,16 +192,16 @@ def cast(mould, objs, bases):
     return result
 
 
-def cast_one(mould, obj, base):
+def cast_one(template, obj, base):
     """As `cast`, of one object."""
     objs = scratch(16)
     store64(objs, obj)
     store64(objs + 8, base)
-    return cast(mould, objs, objs + 8)
+    return cast(template, objs, objs + 8)
 
 
 def alike_fields(state, a, b, names):
-    """Say whether two objects of one static class have the same fields."""
+    """Say whether two objects of one frozen class have the same fields."""
     left = PyTuple_Size(names)
     while left:
         left -= 1
@@ -259,7 +259,7 @@ def alike(state, a, b):
 
 
 def same_form(form, view, dims):
-    """Say whether an array has the extents and strides of a mould."""
+    """Say whether an array has the extents and strides of a template."""
     shape = load64(view + 24)
     strides = load64(view + 32)
     while dims:
@@ -283,7 +283,7 @@ def mixed_with(mixed, view):
     return mixed
 
 
-def kind_of(state, obj):
+def array_kind(state, obj):
     """The kind of arrays that an object is one of; 0 if of none."""
     kind = load64(state + KINDS)
     while kind and load64(kind + CLASS) != load64(obj + 8):
@@ -313,7 +313,7 @@ def begins(view):
 
 
 def suits(state, argument, obj, view, kind):
-    """Say whether an argument suits a mould's. kind: of arrays; 0 for anything else."""
+    """Say whether an argument suits a template's. kind: of arrays; 0 for anything else."""
     if load64(argument + ARRAY_CLASS) == 0:
         return kind == 0 and alike(state, obj, load64(argument + ITSELF))
     if kind == 0 or load64(argument + ARRAY_CLASS) != load64(obj + 8):
@@ -328,8 +328,8 @@ def suits(state, argument, obj, view, kind):
     return same_form(load64(argument + FORM), view, dims)
 
 
-def all_suit(state, mould, args, count, views, kinds):
-    argument = load64(mould + GIVEN)
+def all_suit(state, template, args, count, views, kinds):
+    argument = load64(template + GIVEN)
     i = 0
     while i < count:
         if suits(state, argument, load64(args + 8 * i), views + 64 * i, load64(kinds + 8 * i)) == 0:
@@ -340,7 +340,7 @@ def all_suit(state, mould, args, count, views, kinds):
 
 
 def made_again(own, args, count):
-    """Return the result of a function of arrays; 0 if there is no mould."""
+    """Return the result of a function of arrays; 0 if there is no template."""
     state = load64(own + STATE)
     views = scratch(64 * count)
     kinds = scratch(8 * count)
@@ -351,7 +351,7 @@ def made_again(own, args, count):
     i = 0
     while i < count:
         obj = load64(args + 8 * i)
-        kind = kind_of(state, obj)
+        kind = array_kind(state, obj)
         store64(kinds + 8 * i, kind)
         if kind:
             view = views + 64 * i
@@ -365,12 +365,12 @@ def made_again(own, args, count):
             mixed = mixed_with(mixed, view)
         i += 1
     mixed = mixed ^ (mixed >> 8) ^ (mixed >> 16)
-    mould = load64(own + ROOTS + 8 * (mixed & (BUCKETS - 1)))
-    while mould:
-        if load64(mould + COUNT) == count:
-            if all_suit(state, mould, args, count, views, kinds):
-                return cast(mould, objs, bases)
-        mould = load64(mould + NEXT)
+    template = load64(own + ROOTS + 8 * (mixed & (BUCKETS - 1)))
+    while template:
+        if load64(template + COUNT) == count:
+            if all_suit(state, template, args, count, views, kinds):
+                return cast(template, objs, bases)
+        template = load64(template + NEXT)
     return 0
 
 
@@ -385,20 +385,20 @@ def cast_of_arrays(self, args, count, names):
 
 
 def cast_at(self, args, count, names):
-    """Cast from the mould at an address, of an array whose memory begins at another; None if it does not suit.
+    """Cast from the template at an address, of an array whose memory begins at another; None if it does not suit.
     Python's METH_FASTCALL | METH_KEYWORDS."""
-    mould = PyLong_AsVoidPtr(load64(args))
+    template = PyLong_AsVoidPtr(load64(args))
     base = PyLong_AsVoidPtr(load64(args + 16))
     made = 0
     if base:
-        made = cast_one(mould, load64(args + 8), base)
+        made = cast_one(template, load64(args + 8), base)
     if made:
         return made
     return nothing()
 
 
-def mould_of(obj):
-    """The mould that an object was cast from; 0 if there is none."""
+def template_of(obj):
+    """The template that an object was cast from; 0 if there is none."""
     held = PyObject_GenericGetDict(obj, 0)
     if held == 0:
         return refused()
@@ -434,8 +434,8 @@ def address_of(tensor):
     return value
 
 
-def all_alike(state, mould, args, count):
-    given = load64(mould + GIVEN)
+def all_alike(state, template, args, count):
+    given = load64(template + GIVEN)
     i = 0
     while i < count:
         if alike(state, load64(args + 8 * i), load64(given + 8 * i)) == 0:
@@ -445,14 +445,14 @@ def all_alike(state, mould, args, count):
 
 
 def made_of(state, args, count):
-    """Return the result of a function of a tensor and other arguments; 0 if there is no mould."""
+    """Return the result of a function of a tensor and other arguments; 0 if there is no template."""
     obj = load64(args + 8)
     if load64(obj + 8) != load64(state + TENSOR):
         return 0
-    mould = mould_of(obj)
-    if mould == 0:
+    template = template_of(obj)
+    if template == 0:
         return 0
-    child = load64(mould + CHILDREN)
+    child = load64(template + CHILDREN)
     while child:
         if load64(child + FUNCTION) == load64(args) and load64(child + COUNT) == count - 2:
             if all_alike(state, child, args + 16, count - 2):

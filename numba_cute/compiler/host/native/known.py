@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The moulds of a process: what functions of arrays and of tensors leave behind, and how that is found again.
+"""The templates of a process: what functions of arrays and of tensors leave behind, and how that is found again.
 
 So `from_dlpack` and `make_tiled_tma_atom` take a microsecond at each launch, of arrays of kinds that they know.
 """
@@ -24,11 +24,11 @@ from ...bridge.holdings import MISSING
 from ...bridge.reads import ITEMS, HostReads
 from ...bridge.walking import Unfollowed
 from . import arrays, casting, launcher, oracle, reading
-from .moulds import Looking, Mould, Varied
+from .templates import Looking, Template, Varied
 from .trusted import CASTS, LAUNCHES
 
-MOST_MOULDS, MOST_CHILDREN = 1024, 64
-"""The most moulds of a function of arrays, and of a tensor."""
+MOST_TEMPLATES, MOST_CHILDREN = 1024, 64
+"""The most templates of a function of arrays, and of a tensor."""
 
 
 def alike(a: Any, b: Any) -> bool:
@@ -151,16 +151,16 @@ def _is_ours(function: Any) -> bool:
 
 
 class Function:
-    """The moulds of a function of arrays. call: what is called in its place. ran: how often that ran Python."""
+    """The templates of a function of arrays. call: what is called in its place. ran: how often that ran Python."""
 
-    def __init__(self, of: OfArrays, moulds: Moulds) -> None:
-        self._function, self._moulds = of.function, moulds
+    def __init__(self, of: OfArrays, templates: Templates) -> None:
+        self._function, self._templates = of.function, templates
         self.ran = 0
         slow = self._slowly
-        self.words = (ctypes.c_int64 * casting.FUNCTION_WORDS)(0, 0, 0, moulds.address, id(slow))
+        self.words = (ctypes.c_int64 * casting.FUNCTION_WORDS)(0, 0, 0, templates.address, id(slow))
         self._reading = Reading(of.function, self.words)
         self._kept, self._before = [], []  # type: ignore[var-annotated]  # one may be at work
-        self.call = launcher.function("cast_of_arrays", (ctypes.addressof(self.words), self.words, slow, moulds))
+        self.call = launcher.function("cast_of_arrays", (ctypes.addressof(self.words), self.words, slow, templates))
 
     @property
     def python(self) -> Any:
@@ -168,7 +168,7 @@ class Function:
         return self._function
 
     def _slowly(self, *args: Any, **named: Any) -> Any:
-        """Run the function, and leave a mould of what it made."""
+        """Run the function, and leave a template of what it made."""
         self.ran += 1
         followed = self._reading.is_followed(self.forget)
         made = self._function(*args, **named)
@@ -185,34 +185,34 @@ class Function:
         known = is_known if self._reading.ours else is_exact
         if _has_array(static) or not all(map(known, static)):
             return
-        mould = self._moulds.mould(made, given, [v for v in views if v is not None], static)
-        if mould is None:
+        template = self._templates.template(made, given, [v for v in views if v is not None], static)
+        if template is None:
             return
         for x in given:
-            self._moulds.know(x)
+            self._templates.know(x)
         words, mixed = [], len(args)
         for a, v in zip(args, views):
             if v is None:
-                words += [0, mould.keep(a), 0, 0, 0, 0, 0]
+                words += [0, template.keep(a), 0, 0, 0, 0, 0]
                 continue
             aligned = v.base % casting.ALIGNMENT == 0
-            words += [mould.keep(type(a)), 0, v.word, v.where, v.dims, mould.numbers(v.form), int(aligned)]
+            words += [template.keep(type(a)), 0, v.word, v.where, v.dims, template.numbers(v.form), int(aligned)]
             mixed = _mixed(mixed, v)
-        mould.set(casting.COUNT, len(args))
-        mould.set(casting.GIVEN, mould.numbers(words))
-        self._keep(mould, mixed)
+        template.set(casting.COUNT, len(args))
+        template.set(casting.GIVEN, template.numbers(words))
+        self._keep(template, mixed)
 
-    def _keep(self, mould: Mould, mixed: int) -> None:
+    def _keep(self, template: Template, mixed: int) -> None:
         mixed = (mixed + (1 << 63)) % (1 << 64) - (1 << 63)
         bucket = casting.ROOTS // 8 + ((mixed ^ (mixed >> 8) ^ (mixed >> 16)) & (casting.BUCKETS - 1))
-        if len(self._kept) >= MOST_MOULDS:
+        if len(self._kept) >= MOST_TEMPLATES:
             self.forget()
-        self._kept.append(mould)
-        mould.set(casting.NEXT, self.words[bucket])
-        self.words[bucket] = mould.address
+        self._kept.append(template)
+        template.set(casting.NEXT, self.words[bucket])
+        self.words[bucket] = template.address
 
     def forget(self) -> None:
-        """Cast from no mould any more that there is now."""
+        """Cast from no template any more that there is now."""
         for i in range(casting.BUCKETS):
             self.words[casting.ROOTS // 8 + i] = 0
         self._before, self._kept = self._kept, []
@@ -235,8 +235,8 @@ _NEGATIVE = sys.intern("is_neg")
 """The method of torch's tensors that says whether their memory holds the numbers with the other sign."""
 
 
-class Moulds:
-    """The moulds of all functions, as machine code knows them."""
+class Templates:
+    """The templates of all functions, as machine code knows them."""
 
     def __init__(self) -> None:
         self._kept: list[Any] = [alike, self._derived]
@@ -245,12 +245,12 @@ class Moulds:
             self._state[place // 8] = id(function)
         self.address = ctypes.addressof(self._state)
         self._classes: dict[type, Any] = {}
-        self._described: dict[Any, Mould] = {}
+        self._described: dict[Any, Template] = {}
         self._cast_at = launcher.function("cast_at", (0, self))
         self.derived = launcher.function("cast_derived", (self.address, self))
 
-    def mould(self, made: Any, given: list[Any], views: list[Any], static: Any = ()) -> Mould | None:
-        """A mould of what was made of some arrays; None if there can be none."""
+    def template(self, made: Any, given: list[Any], views: list[Any], static: Any = ()) -> Template | None:
+        """A template of what was made of some arrays; None if there can be none."""
         looking = Looking(given, [v.base for v in views], [v.end for v in views])
         try:
             found = looking.result(made)
@@ -261,10 +261,10 @@ class Moulds:
             if self._state[casting.TENSOR // 8] == 0:
                 self._kept.append(type(made))
                 self._state[casting.TENSOR // 8] = id(type(made))
-        mould = Mould(found, looking.masks, all(v.on_gpu for v in views))
+        template = Template(found, looking.masks, all(v.on_gpu for v in views))
         looking.mark()
         self._know_classes(tuple(static))
-        return mould
+        return template
 
     def know(self, x: Any) -> None:
         """Know how arrays of a class are viewed."""
@@ -281,11 +281,11 @@ class Moulds:
             self._state[casting.KINDS // 8] = ctypes.addressof(words)
 
     def _know_classes(self, x: Any) -> None:
-        """Know the fields of the static classes in a function's arguments."""
+        """Know the fields of the frozen classes in a function's arguments."""
         if isinstance(x, tuple):
             for y in x:
                 self._know_classes(y)
-        elif seam.is_static_class(type(x)):
+        elif seam.is_frozen_class(type(x)):
             if type(x) not in self._classes:
                 names = tuple(f.name for f in dataclasses.fields(x))
                 words = (ctypes.c_int64 * casting.CLASS_WORDS)(
@@ -303,27 +303,27 @@ class Moulds:
         if arrays.exchange_of(x) is not None or not (type(x) is DeviceNDArray or device is not None):
             return function(info, align)
         key = type(x), device, info.dtype, info.shape, info.strides, info.readonly, type(align), align
-        mould = self._described.get(key)
-        if mould is not None:
-            made = self._cast_at(mould.address, x, info.address)
+        template = self._described.get(key)
+        if template is not None:
+            made = self._cast_at(template.address, x, info.address)
             if made is not None:
                 return made
         made = function(info, align)
-        if mould is None and info.address:
-            mould = self.mould(made, [x], [_Described(info.address)])
-            if mould is not None:
-                if len(self._described) >= MOST_MOULDS:
+        if template is None and info.address:
+            template = self.template(made, [x], [_Described(info.address)])
+            if template is not None:
+                if len(self._described) >= MOST_TEMPLATES:
                     self._described.pop(next(iter(self._described)))
-                self._described[key] = mould
+                self._described[key] = template
         return made
 
     def _derived(self, function: Callable[..., Any], of: Any, *args: Any) -> Any:
-        """Run a function of a tensor, and leave a mould of what it made, if there is one of the tensor."""
+        """Run a function of a tensor, and leave a template of what it made, if there is one of the tensor."""
         made = function(of, *args)
         mark = getattr(of, "__dict__", {}).get(launcher.MARK)
         if mark is None or not mark.address or id(type(of)) != self._state[casting.TENSOR // 8]:
             return made
-        parent = mark.mould
+        parent = mark.template
         if len(parent.children) < MOST_CHILDREN and is_known(args):
             base = of.iterator.address.value
             looking = Looking([of], [base], [base], of.iterator)
@@ -331,7 +331,7 @@ class Moulds:
                 found = looking.result(made)
             except Varied:
                 return made
-            parent.adopt(Mould(found, looking.masks, parent.on_gpu), function, args)
+            parent.adopt(Template(found, looking.masks, parent.on_gpu), function, args)
             looking.mark()
             self._know_classes(args)
         return made
@@ -350,7 +350,7 @@ class _Described:
 
 
 _PATIENCE = 16
-"""Objects that are made as they always were before there are moulds: machine code takes longer to make."""
+"""Objects that are made as they always were before there are templates: machine code takes longer to make."""
 
 
 class _Patience:
@@ -362,12 +362,12 @@ class _Patience:
     def __call__(self, function: Callable[..., Any], *args: Any, **named: Any) -> Any:
         self.left -= 1
         if self.left == -1 and CASTS.holds:
-            moulds()
+            templates()
         return function(*args, **named)
 
 
 def begin() -> None:
-    """Have moulds soon: kernels are launched more than once."""
+    """Have templates soon: kernels are launched more than once."""
     if CASTING.derived is run and LAUNCHES.holds:
         CASTING.derived = patience = _Patience()
 
@@ -379,12 +379,12 @@ def begin() -> None:
 
 
 @functools.cache
-def moulds() -> Moulds:
-    """The process's moulds, which functions of the host use from now on."""
-    made = Moulds()
+def templates() -> Templates:
+    """The process's templates, which functions of the host use from now on."""
+    made = Templates()
 
     def tell(one: OfArrays) -> None:
-        one.moulds = function = Function(one, made)  # type: ignore[attr-defined]
+        one.templates = function = Function(one, made)  # type: ignore[attr-defined]
         one.cast = oracle.comparing(function) if config.current().check_launches else function.call
 
     CASTING.derived, CASTING.described = made.derived, made.described

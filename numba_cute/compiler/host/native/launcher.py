@@ -15,7 +15,7 @@ from . import casting, words
 from .language import Code, Foreign, python_api
 
 MARK = "_cute_cast"
-"""The attribute of an object that says which mould it was cast from."""
+"""The attribute of an object that says which template it was cast from."""
 _NAMES = {"DTYPE": "dtype", "DIVISOR": "divisor", "VALUE": "value"}
 _NAMES |= {"MARK": MARK, "ITERATOR": "iterator", "ADDRESS": "address", "DICT": "__dict__"}
 """Attributes that machine code asks for: its names for them, and theirs."""

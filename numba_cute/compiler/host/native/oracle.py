@@ -158,7 +158,7 @@ def _other(a: Any, b: Any, where: str) -> str | None:
     elif isinstance(a, dtypes.Scalar):
         names = [n for n in ("dtype", "value", "divisor", "owner", "memory") if hasattr(a, n)]
         parts = [(n, getattr(a, n), getattr(b, n)) for n in names]
-    elif seam.is_static_class(type(a)):
+    elif seam.is_frozen_class(type(a)):
         parts = [(n, getattr(a, n), getattr(b, n)) for n in type(a).__dataclass_fields__]
     else:
         return None if a is b or mark(a) == mark(b) else f"{where} is {a!r}, not {b!r}"

@@ -25,7 +25,7 @@ from ...bridge.leaf_types import Multiple
 from ...bridge.object_types import Value
 from ...bridge.typeofs import type_of_argument
 from ...emit.rounding import HALVES
-from . import arrays, graphs, moulds, packing, words
+from . import arrays, graphs, packing, templates, words
 from .driver import current_context, driver, function_address
 from .options import PLAIN, Options
 
@@ -413,7 +413,7 @@ class _Maker:
             values, offsets = packing.block(kernel._prepare_leaves(t, leaves, of))
             data = head.ljust(packing.HEADER, b"\0") + values
             object.__setattr__(obj, name, data)
-            moulds.learn(obj, name, data, leaves, [packing.HEADER + o for o in offsets])
+            templates.learn(obj, name, data, leaves, [packing.HEADER + o for o in offsets])
             return data
 
         start, size = self.place(self.parameters(t, a))
@@ -445,9 +445,9 @@ class _Maker:
             raise Unknown
         if how.device is None:
             more["E"] = words.IN_ANY  # it is in the type that the array says itself
-        self.step(words.DESCRIBED, *here, type(a), start, A=self.described(how, itemsize), **more)
+        self.step(words.DESCRIBED, *here, type(a), start, A=self.description_words(how, itemsize), **more)
 
-    def described(self, how: arrays.Description, itemsize: int) -> int:
+    def description_words(self, how: arrays.Description, itemsize: int) -> int:
         """The words of a description; return their address."""
 
         def named(name: str | None) -> int:

@@ -59,7 +59,7 @@ def all_lead_there(own):
 
 
 def reads_the_same(own):
-    """Say whether all that a function reads besides its arguments is unchanged since its moulds were made."""
+    """Say whether all that a function reads besides its arguments is unchanged since its templates were made."""
     holds = load64(own + HOLDS)
     if holds == 0:
         return all_lead_there(own)

@@ -8,7 +8,7 @@ import ctypes
 from typing import Any
 
 from ....seam.ground.pythons import Inside
-from . import casting, launcher, moulds, words
+from . import casting, launcher, templates, words
 from .language import python_api
 
 _NEEDED = (*launcher.API, "PyCFunction_NewEx")
@@ -49,9 +49,11 @@ class _Slotted:
 
 def _casts() -> str | None:
     """Say how an object that machine code makes is not as Python makes one."""
-    inner = moulds.Made(_Slotted, {"text": "b"}, {"number": moulds.Number(0, 3)}, slots=True)
-    mould = moulds.Mould(moulds.Made(_Held, {"text": "a"}, {"number": moulds.Number(0, 1), "inner": inner}), [0], False)
-    made: Any = launcher.function("cast_at", (0, mould))(mould.address, None, 1 << 40)
+    inner = templates.Made(_Slotted, {"text": "b"}, {"number": templates.Address(0, 3)}, slots=True)
+    template = templates.Template(
+        templates.Made(_Held, {"text": "a"}, {"number": templates.Address(0, 1), "inner": inner}), [0], False
+    )
+    made: Any = launcher.function("cast_at", (0, template))(template.address, None, 1 << 40)
     if type(made) is not _Held or type(held := vars(made).get("inner")) is not _Slotted:
         return "an object is not made"
     if (getattr(held, "number", None), getattr(held, "text", None)) != ((1 << 40) + 3, "b"):
@@ -60,14 +62,14 @@ def _casts() -> str | None:
     for name, value in wanted.items():
         if getattr(made, name, None) != value or vars(made).get(name) != value:
             return f"an object has the fields {vars(made)}, not {wanted}"
-    if getattr(made, launcher.MARK).address != mould.address or _mould_of(made) != mould.address:
+    if getattr(made, launcher.MARK).address != template.address or _template_of(made) != template.address:
         return "an object does not tell what it was cast from"
     made.text = "c"
     return None if vars(made)["text"] == made.text == "c" else "an object keeps a field that was set"
 
 
-def _mould_of(made: Any) -> int:
-    call = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.py_object)(launcher.code(casting).address("mould_of"))
+def _template_of(made: Any) -> int:
+    call = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.py_object)(launcher.code(casting).address("template_of"))
     return int(call(made))
 
 

@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....isa.form.instr import BULK_GROUP, CP_ASYNC_GROUP, MBARRIER, TCGEN05_GROUP, WGMMA_GROUP
-from ...ground.clocks import FULL
-from ...ground.ordering import CLUSTER, CTA, GRID, place
-from ...ground.report import BarrierError, RaceError, who
+from ...ground.report import BarrierError, RaceError, of_block, who
+from .unheard import between_ranks, unheard
 
 _WAIT = {
     WGMMA_GROUP: "commit it and wait with wgmma.wait_group before this line",
@@ -62,12 +61,12 @@ def race(m: Any, memory: Any, address: int, a: Any, c: Conflict) -> RaceError:
     if c.why == "proxy":
         return RaceError(_proxy(m, what, verb, a))
     apart = a.cluster is not m.cta.cluster
-    here = f"{m.describe()} of block {m.cta.index}" if apart else m.describe()
+    here = f"{m.describe()}{of_block(m.cta)}" if apart else m.describe()
     head = f"race: {what} is {verb} by {issue}{here} at {m.place}\n"
     if a.group is not None and not apart:
         return RaceError(head + _doubts(m, a) + _in_flight(m, a, c) + _both("\n", c, ""))
     did = ("updated it atomically" if a.atomic else "wrote it") if c.a_wrote else "read it"
-    other = f"{who(a.threads)} of block {a.threads[0].cta.index}" if apart else who(a.threads)
+    other = f"{who(a.threads)}{of_block(a.threads[0].cta)}" if apart else who(a.threads)
     if a.group is not None:
         other, did = f"{a.row.name} issued by {other}", "writes it" if c.a_wrote else "reads it"
     head += f"  but {other} {did} at {a.place}\n"
@@ -95,6 +94,8 @@ def _doubts(m: Any, a: Any) -> str:
 
 
 def _fix(m: Any, a: Any, c: Conflict) -> str:
+    if a.cluster.rank != m.cta.cluster.rank:
+        return between_ranks(m, a, c.scopes)
     if c.scopes is not None:
         both = " and ".join(dict.fromkeys(c.scopes))
         return (
@@ -103,7 +104,7 @@ def _fix(m: Any, a: Any, c: Conflict) -> str:
         )
     t, u = m.threads[0], a.threads[0]
     for v in (t, *m.cta.threads) if a.group is None and not a.atomic else ():
-        told = _unheard(v, a, FULL)
+        told = unheard(v, a)
         if told is not None:
             return _half_told(m, a, *told)
     if a.cluster is not m.cta.cluster:
@@ -129,21 +130,6 @@ def _fix(m: Any, a: Any, c: Conflict) -> str:
     else:
         how = "cluster_arrive and cluster_wait, or an mbarrier at cluster scope"
     return f"  and nothing orders the two: put a barrier between them ({how})"
-
-
-def _unheard(t: Any, a: Any, row: int) -> tuple[str, Any] | None:
-    """Find what a hand-over by atomics lacks, if one told thread `t` of access `a`: "acquire", "release" or "scope";
-    and where the atomic is."""
-    for left, place_of_it in t.clock.heard.values():
-        near = [left.by.get(place(r, t.cta)) for r in (CTA, CLUSTER, GRID)]
-        if any(clock is not None and a.within(clock, row) for clock in near):
-            return "acquire", place_of_it
-        if any(a.within(clock, row) for clock in left.by.values()):
-            return "scope", place_of_it
-        for (other, where), (base, count) in left.silent.items():
-            if (a.number < count) if other in a.threads else a.within(base, row):
-                return "release", where
-    return None
 
 
 def _half_told(m: Any, a: Any, lacks: str, place: Any) -> str:
@@ -232,7 +218,7 @@ def _in_flight(m: Any, a: Any, c: Conflict) -> str:
 
 def _proxy(m: Any, what: str, verb: str, a: Any) -> str:
     apart = a.cluster is not m.cta.cluster
-    here, there = (f" of block {x.cta.index}" if apart else "" for x in (m, a.threads[0]))
+    here, there = (of_block(x.cta) if apart else "" for x in (m, a.threads[0]))
     fence = '"async.global"' if what.startswith("global") else '"async.shared", space="cta"'
     return (
         f"missing fence.proxy.async: {what} is {verb} through the async proxy by {m.row.name}, issued by "

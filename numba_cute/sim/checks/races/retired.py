@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...ground.access import Ids
+from ...ground.ordering import lasts
 from .shadow import Bundle, History, distinct
 
 _CHUNK = 1 << 18  # elements of a shadow that are looked at at once
@@ -157,8 +158,9 @@ def _told(left: dict[Any, Any]) -> set[Any]:
     found: set[Any] = set()
     for key in list(left):
         there = left[key]
-        there.by = {at: clock for at, clock in there.by.items() if at is None}
+        there.by = {at: clock for at, clock in there.by.items() if lasts(at)}
         there.own, there.silent = {}, {}
+        there.history.clear()
         for clock in there.by.values():
             found |= {clock.cluster, *clock.others}
         if not there.by:

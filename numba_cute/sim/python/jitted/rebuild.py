@@ -110,7 +110,7 @@ class _Atomics:
 
         def call(array: Any, *args: Any) -> Any:
             of_tensor = getattr(array, "__cute_atomic__", None)
-            if of_tensor is None and seam.is_static_class(type(array)):
+            if of_tensor is None and seam.is_frozen_class(type(array)):
                 raise seam.CuteError(no_array(name, array))
             return of_array(array, *args) if of_tensor is None else of_tensor(name, *args)
 

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products of several GPUs in one kernel each, beside NCCL followed by cuBLAS, in turns, for the shapes of a 70B model
+cut over the ranks; and beside the larger of communication alone and multiplication alone, which is what is left of a
+time if all of the smaller one is hidden (overlap).
+
+    python -m benchmarks distributed [--ranks 2] [--cases "gather 4096 up" …] [--rounds 5]
+    torchrun --nproc-per-node 2 -m benchmarks.distributed --rounds 3
+
+Needs two GPUs and torch. Times are the slowest rank's, bfloat16.
+"""
+
+from __future__ import annotations
+
+import argparse
+import faulthandler
+import json
+import os
+import statistics
+import sys
+from typing import Any
+
+from benchmarks.harness import Entry, Figure, Result
+
+# (columns of the result, extent summed over), and which of them the ranks share.
+LAYERS = {"up": (28672, 8192), "qkv": (10240, 8192), "down": (8192, 28672), "out": (8192, 8192)}
+ROWS = (2048, 4096, 8192)
+CASES = [
+    f"{kind} {m} {layer}"
+    for kind, layers in (("gather", ("up", "qkv")), ("scatter", ("down", "out")))
+    for layer in layers
+    for m in ROWS
+]
+TURN = 8.0  # milliseconds that a turn of one contender takes, about
+PATIENCE = 25
+"""Seconds that one case may take: then the process says where it is, and ends."""
+
+
+class Rank:
+    """One of the processes that measure."""
+
+    def __init__(self) -> None:
+        import torch
+        import torch.distributed as dist
+
+        self.torch, self.dist = torch, dist
+        self.rank, self.world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+        self.device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+        torch.cuda.set_device(self.device)
+        dist.init_process_group("nccl", device_id=self.device)
+        torch.manual_seed(self.rank)
+
+    def say(self, *words: Any) -> None:
+        """Print, on the first rank."""
+        if self.rank == 0:
+            print(*words, flush=True)
+
+    def random(self, *shape: int) -> Any:
+        return self.torch.randn(shape, device=self.device, dtype=self.torch.bfloat16)
+
+    def gather(self, m: int, n: int, k: int) -> tuple[dict[str, Any], Any, Any]:
+        """Contenders for all rows @ b, and the results of ours and NCCL's."""
+        import torch.distributed._symmetric_memory as symm_mem
+
+        from numba_cute.kernels import matmul
+        from numba_cute.kernels.distributed import all_gather_matmul
+
+        torch, dist, n = self.torch, self.dist, n // self.world
+        a = symm_mem.empty((m // self.world, k), dtype=torch.bfloat16, device=self.device)
+        a.copy_(self.random(*a.shape))
+        b = self.random(n, k).mT
+        whole = torch.empty(m, k, dtype=torch.bfloat16, device=self.device)
+        ours, theirs = (torch.empty(m, n, dtype=torch.bfloat16, device=self.device) for _ in range(2))
+
+        def nccl() -> None:
+            dist.all_gather_into_tensor(whole, a)
+            torch.matmul(whole, b, out=theirs)
+
+        return {
+            "ours": lambda: all_gather_matmul(a, b, out=ours),
+            "NCCL, cuBLAS": nccl,
+            "NCCL alone": lambda: dist.all_gather_into_tensor(whole, a),
+            "cuBLAS alone": lambda: torch.matmul(whole, b, out=theirs),
+            "our GEMM alone": lambda: matmul(whole, b, out=theirs),
+        }, ours, theirs  # fmt: skip
+
+    def scatter(self, m: int, n: int, k: int) -> tuple[dict[str, Any], Any, Any]:
+        """Contenders for this rank's rows of the sum of a @ b, and the results of ours and NCCL's."""
+        from numba_cute.kernels import matmul
+        from numba_cute.kernels.distributed import matmul_reduce_scatter
+
+        torch, dist, k = self.torch, self.dist, k // self.world
+        a, b = self.random(m, k), self.random(n, k).mT
+        whole = torch.empty(m, n, dtype=torch.bfloat16, device=self.device)
+        ours, theirs = (torch.empty(m // self.world, n, dtype=torch.bfloat16, device=self.device) for _ in range(2))
+
+        def nccl() -> None:
+            torch.matmul(a, b, out=whole)
+            dist.reduce_scatter_tensor(theirs, whole)
+
+        return {
+            "ours": lambda: matmul_reduce_scatter(a, b, out=ours),
+            "NCCL, cuBLAS": nccl,
+            "NCCL alone": lambda: dist.reduce_scatter_tensor(theirs, whole),
+            "cuBLAS alone": lambda: torch.matmul(a, b, out=whole),
+            "our GEMM alone": lambda: matmul(a, b, out=whole),
+        }, ours, theirs  # fmt: skip
+
+    def time(self, call: Any, count: int) -> float:
+        """Microseconds of a call, of so many in a row, on the slowest rank."""
+        torch, dist = self.torch, self.dist
+        events = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
+        torch.cuda.synchronize()
+        dist.barrier()
+        events[0].record()
+        for _ in range(count):
+            call()
+        events[1].record()
+        torch.cuda.synchronize()
+        slowest = torch.tensor([1e3 * events[0].elapsed_time(events[1]) / count], device=self.device)
+        dist.all_reduce(slowest, dist.ReduceOp.MAX)
+        return float(slowest)
+
+    def measure(self, case: str, rounds: int) -> dict[str, float]:
+        """Median microseconds of each contender."""
+        faulthandler.dump_traceback_later(PATIENCE, exit=True)
+        kind, m, layer = case.split()
+        contenders, ours, theirs = getattr(self, kind)(int(m), *LAYERS[layer])
+        for name, call in contenders.items():
+            call()
+            self.torch.cuda.synchronize()
+            if name == "ours":
+                self.say(f"{case}: ran")
+        contenders["ours"]()
+        contenders["NCCL, cuBLAS"]()
+        self.torch.cuda.synchronize()
+        off = (ours.double() - theirs.double()).norm() / theirs.double().norm()
+        assert float(off) < 6e-3, f"{case}: rank {self.rank}: off by {float(off)}"
+        counts = {name: max(2, min(50, round(1e3 * TURN / self.time(call, 2)))) for name, call in contenders.items()}
+        found: dict[str, list[float]] = {name: [] for name in contenders}
+        for turn in range(rounds):
+            for name in sorted(contenders, reverse=turn % 2 == 1):
+                found[name].append(self.time(contenders[name], counts[name]))
+        medians = {name: statistics.median(times) for name, times in found.items()}
+        least = max(medians["NCCL alone"], min(medians["cuBLAS alone"], medians["our GEMM alone"]))
+        self.say(
+            f"{case}: off {float(off):.1e}; " + ", ".join(f"{n} {t:.1f} us" for n, t in medians.items())
+            + f"; {medians['NCCL, cuBLAS'] / medians['ours']:.3f} of NCCL, cuBLAS; overlap {least / medians['ours']:.3f}"
+        )  # fmt: skip
+        self.torch.cuda.synchronize()
+        self.dist.barrier()
+        return medians
+
+
+def main(given: list[str]) -> None:
+    parser = argparse.ArgumentParser()
+    arguments(parser)
+    options = parser.parse_args(given)
+    faulthandler.dump_traceback_later(2 * PATIENCE, exit=True)
+    one = Rank()
+    one.say(f"{one.world} ranks are there")
+    from numba_cute.kernels.distributed import forget
+
+    for case in options.cases:
+        times = one.measure(case, options.rounds)
+        one.say(json.dumps({"case": case, "times": times}))
+        forget()
+        one.torch.cuda.empty_cache()
+    faulthandler.cancel_dump_traceback_later()
+    one.dist.barrier()
+    one.dist.destroy_process_group()
+
+
+# ---------------------------------------------------------------------- the benchmark
+def run(options: argparse.Namespace) -> Result:
+    """Start the ranks; gives their figures."""
+    from numba import cuda
+
+    from benchmarks.ranks import start
+
+    if len(cuda.gpus) < options.ranks:
+        raise RuntimeError(f"distributed needs {options.ranks} GPUs, and here are {len(cuda.gpus)}")
+    given = ["--rounds", str(options.rounds), "--cases", *options.cases]
+    ended = start("benchmarks.distributed", given, options.ranks, timeout=options.seconds, show=True)
+    lines = [json.loads(line) for said in ended.said for line in said.splitlines() if line.startswith('{"case"')]
+    if not lines:
+        raise RuntimeError(f"the ranks gave no times{'' if ended.in_time else ' in time'}:\n{ended.text[-6000:]}")
+    figures = {}
+    for line in lines:
+        times = line["times"]
+        for name, time in times.items():
+            figures[f"{line['case']}, {name}"] = Figure(time, "us", peer=name != "ours")
+        least = max(times["NCCL alone"], min(times["cuBLAS alone"], times["our GEMM alone"]))
+        figures[f"{line['case']}, overlap"] = Figure(least / times["ours"], "", more_is_better=True)
+    return Result(figures, {"ranks": options.ranks})
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--ranks", type=int, default=2, help="GPUs")
+    parser.add_argument("--cases", nargs="+", choices=CASES, default=CASES, metavar="CASE", help=", ".join(CASES))
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=240, help="that all may take")
+
+
+ENTRY = Entry("distributed", "products of several GPUs, beside NCCL and cuBLAS", run, arguments, gpu=True)
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

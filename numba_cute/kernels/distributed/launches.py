@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products of several GPUs of a host for PyTorch's tensors, started by torchrun: each is one kernel on each GPU, in
+which the rows or the sums of the others travel while the tensor cores multiply."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numba_cute as cute
+from numba_cute import CuteError
+from numba_cute.runtime import from_symmetric
+
+from .. import entry
+from ..gemm.dense import THREADS
+from ..gemm.entry import matmul
+from ..gemm.epilogue import Epilogue
+from ..gemm.launches import clusters_here, sms_here
+from ..gemm.operands import swapped, view
+from ..gemm.plan import kernel_of
+from . import plan
+from .checks import check_operands, cut_of, of_ranks, result_of
+from .gather import Gather
+from .scatter import Scatter
+from .spaces import Gathering, Group, Summing, space
+
+if TYPE_CHECKING:
+    import torch
+
+MOST = 1024  # launches that are remembered
+OF_A, OF_B, OF_C, OF_EPILOGUE = (2, 3), (4, 5), (6, 7), (16, 17, 18)
+"""Which of the GEMM's arguments are made of which tensors."""
+_known: dict[Any, tuple[Callable[..., None], Callable[[], Any]]] = {}
+
+
+def all_gather_matmul(
+    a: torch.Tensor, b: torch.Tensor, group: Any = None, *, epilogue: Epilogue | None = None,
+    out: torch.Tensor | None = None, out_dtype: Any = None, cut: Any = None,
+) -> torch.Tensor:  # fmt: skip
+    """Multiply all ranks' rows by this rank's matrix: torch.cat of every rank's `a`, in their order, @ b. One kernel on
+    each GPU (Hopper, of one host) brings the others' rows over NVLink while it multiplies those that are there. All
+    ranks of the group call it.
+
+    a: (M / ranks, K), bfloat16 or float16, contiguous, in symmetric memory: allocate it by
+    torch.distributed._symmetric_memory.empty, once, and write each step's rows to it. When the result is there the
+    others have read it, and it may be written again on this stream. b: (K, N) of the same type, contiguous along either
+    mode, in rows of multiples of 16 bytes; N may differ by rank. group: of torch.distributed; None for the default one.
+    epilogue: as of `matmul`, of all M rows. out: (M, N), what is written to. out_dtype: if it is not given: that of
+    `a`, torch.bfloat16, float16 or float32. cut: a Plan of a GEMM; by default the one that a model finds fastest.
+
+    Gives the result, (M, N). Of a group of one it is `matmul`. The first call for a shape makes memory on all ranks;
+    later ones can be captured in a CUDA graph. Launches of a group run one after the other. No gradients. A rank that
+    does not come within 20 seconds gives the others a PeerError. CuteError for what it does not take.
+    """
+    what = "all_gather_matmul"
+    form, given = (epilogue.form, epilogue.tensors) if isinstance(epilogue, Epilogue) else (epilogue, [])
+    entry.refuse_gradients(what, [a, b, out, *given])
+    own = Group(group, what)
+    if own.world == 1:
+        return matmul(a, b, epilogue=epilogue, out=out, out_dtype=out_dtype, cut=cut)
+    key: Any = None
+    try:
+        key = what, own.name, a.data_ptr(), *entry.kinds([a, b, out, *given]), form, out_dtype, cut
+        known = _known.get(key)
+    except (AttributeError, TypeError):  # some are no tensors, which is refused in words
+        known = None
+    return _run(known or _remember(key, _gathering(what, a, b, own, epilogue, out, out_dtype, cut)), a, b, out, given)
+
+
+def _run(known: Any, a: Any, b: Any, out: Any, given: list[Any]) -> Any:
+    launch, empty = known
+    out = empty() if out is None else out
+    launch(a, b, out, *given)
+    return out
+
+
+def _remember(key: Any, made: Any) -> Any:
+    if len(_known) >= MOST:
+        _known.pop(next(iter(_known)), None)
+    _known[key] = made
+    return made
+
+
+def _gathering(
+    what: str, a: Any, b: Any, own: Group, epilogue: Epilogue | None, out: Any, out_dtype: Any, cut: Any
+) -> tuple[Callable[..., None], Callable[[], Any]]:
+    """Give what launches on a, b, a result and the epilogue's tensors like these, and what makes such a result."""
+    check_operands(what, a, b)
+    if epilogue is not None and not isinstance(epilogue, Epilogue):
+        raise CuteError(f"{what}: epilogue is {entry.described(epilogue)}; give an Epilogue, or None")
+    spread = epilogue.spread if epilogue else 1
+    (rows, k), n, world = a.shape, b.shape[1] // spread, own.world
+    shape = (world * rows, n)
+    dtype, out = result_of(what, a, shape, out, out_dtype)
+    empty = _maker(a, shape, dtype)
+    like = empty() if out is None else out
+    peers = from_symmetric(a, own.group, assumed_align=16)
+    memory: Gathering = space(Gathering, own, a, rows, k, a.dtype, a.device)
+    kind, c_dtype, form = entry.element_type(a), entry.element_type(like), epilogue and epilogue.form
+    cut = cut_of(
+        what, like.view(world, rows, n), k, kind, sms_here(), epilogue, c_dtype.width, Gather.memory, cut
+    )  # fmt: skip
+    most, rank, signals, room = clusters_here(cut), own.rank, memory.signals, memory.room
+
+    def made(b: Any, c: Any, *given: Any) -> Any:
+        own = Epilogue.of(form, given) if form else None
+        return plan.all_gather_matmul(
+            peers, swapped(view(b, 16)), c, kind, rank, signals, room, most, cut, own, c_dtype
+        )[1:]  # fmt: skip
+
+    def seen(b: Any, c: Any, *given: Any) -> tuple[Any, ...]:
+        by_rank = of_ranks(Epilogue.of(form, given), c, world) if form else ()
+        return b, c.unflatten(0, (world, rows)), *by_rank
+
+    tensors = b, like, *(epilogue.tensors if epilogue else ())
+    launch = _launcher(kernel_of(cut), made, (*OF_B, *OF_C, *OF_EPILOGUE), memory, seen(*tensors))
+    return lambda a, *tensors: launch(*seen(*tensors)), empty
+
+
+def _maker(a: Any, shape: tuple[int, ...], dtype: Any) -> Callable[[], Any]:
+    """Give what makes a result where `a` lies."""
+    empty, device = entry.pytorch().empty, a.device
+    return lambda: empty(shape, dtype=dtype, device=device)
+
+
+def _launcher(
+    kernel: Any, made: Callable[..., Any], varies: tuple[int, ...], memory: Any, tensors: tuple[Any, ...]
+) -> Callable[..., None]:  # fmt: skip
+    """Give what launches a kernel. made: gives its arguments, and its grid, of tensors like those given. varies: which
+    of the arguments are made of them; the sums of an exchange too, where it has some. memory: the `Space` that it works
+    in, of which the others are made once."""
+    arguments, grid = made(*tensors)
+    fixed, sends = [None if i in varies else x for i, x in enumerate(arguments)], arguments[-1].sends
+
+    def of(*tensors: Any) -> Any:
+        arguments = made(*tensors)[0]
+        return (*(arguments[i] for i in varies), *((arguments[-1].sums,) if sends else ()))
+
+    of = cute.runtime.remembered(of)
+    bound = cute.launch(kernel, grid=grid, block=THREADS)
+
+    def launch(*tensors: Any) -> None:
+        memory.enter(tensors[0])
+        arguments, (*found,) = list(fixed), of(*tensors)
+        if sends:
+            arguments[-1] = dataclasses.replace(arguments[-1], sums=found.pop())
+        for i, x in zip(varies, found):
+            arguments[i] = x
+        bound(*arguments)
+
+    return launch
+
+
+def matmul_reduce_scatter(
+    a: torch.Tensor, b: torch.Tensor, group: Any = None, *, out: torch.Tensor | None = None, out_dtype: Any = None,
+    cut: Any = None,
+) -> torch.Tensor:  # fmt: skip
+    """Add all ranks' products a @ b up, and give each rank its rows of the sum. One kernel on each GPU (Hopper, of one
+    host) sends each tile of its product to the rank that owns the rows as soon as it is made, and adds up its own in
+    the order of the ranks: every run gives the same. All ranks of the group call it.
+
+    a: (M, K / ranks), bfloat16 or float16, contiguous; M is a multiple of the ranks. b: (K / ranks, N) of the same
+    type, contiguous along either mode, in rows of multiples of 16 bytes. group: of torch.distributed; None for the
+    default one. out: (M / ranks, N), what is written to. out_dtype: if it is not given: that of `a`, torch.bfloat16,
+    float16 or float32, in which parts travel too, and are rounded to; they are added in float32. cut: a Plan of a GEMM;
+    by default the one that a model finds fastest.
+
+    Gives this rank's rows. Of a group of one it is `matmul`. What is said of `all_gather_matmul` about the first call,
+    graphs, gradients and ranks that do not come holds here.
+    """
+    what = "matmul_reduce_scatter"
+    entry.refuse_gradients(what, [a, b, out])
+    own = Group(group, what)
+    if own.world == 1:
+        return matmul(a, b, out=out, out_dtype=out_dtype, cut=cut)
+    key: Any = None
+    try:
+        key = what, own.name, *entry.kinds([a, b, out]), out_dtype, cut
+        known = _known.get(key)
+    except (AttributeError, TypeError):
+        known = None
+    return _run(known or _remember(key, _summing(what, a, b, own, out, out_dtype, cut)), a, b, out, [])
+
+
+def _summing(
+    what: str, a: Any, b: Any, own: Group, out: Any, out_dtype: Any, cut: Any
+) -> tuple[Callable[..., None], Callable[[], Any]]:
+    """Give what launches on a, b and a result like these, and what makes such a result."""
+    check_operands(what, a, b)
+    (m, k), n, world = a.shape, b.shape[1], own.world
+    if m % world:
+        raise CuteError(
+            f"{what}: a has {m} rows, and there are {world} ranks: each owns as many: pad a to a multiple of {world}"
+        )
+    rows = m // world
+    dtype, out = result_of(what, a, (rows, n), out, out_dtype)
+    empty = _maker(a, (rows, n), dtype)
+    like = empty() if out is None else out
+    kind, c_dtype = entry.element_type(a), entry.element_type(like)
+    cut = cut_of(what, like.expand(world, rows, n), k, kind, sms_here(), None, c_dtype.width, Scatter.memory, cut)
+    slots = plan.slots_of(rows, n, cut.tile_n)
+    if slots >= 1 << 16:
+        raise CuteError(f"{what}: {rows} rows of {n} columns on each rank are too many: multiply some rows at a time")
+    memory: Summing = space(Summing, own, a, rows, n, slots, dtype, a.device, what)
+    most, rank, signals, parts = clusters_here(cut), own.rank, memory.signals, memory.parts
+
+    def made(a: Any, b: Any, c: Any) -> Any:
+        return plan.matmul_reduce_scatter(a, swapped(view(b, 16)), c, parts, kind, rank, signals, most, cut, c_dtype)[
+            1:
+        ]
+
+    def by_owner(a: Any) -> Any:
+        return a.unflatten(0, (world, rows))
+
+    launch = _launcher(kernel_of(cut), made, (*OF_A, *OF_B), memory, (by_owner(a), b, like))
+    return lambda a, b, c: launch(by_owner(a), b, c), empty

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plan the products that exchange rows: what the GEMM's kernel takes of a GPU's exchange with the others."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import numba_cute as cute
+from numba_cute.nvgpu import cpasync
+
+from ..gemm import plan
+from ..gemm.dense import TILE_M
+from ..gemm.operands import load_atom, operand, view
+from . import scatter as sums
+from .gather import BYTES, ROWS, SLOTS, Gather
+from .ring import SLOTS as COMMON
+
+GATHER_SLOTS = COMMON
+"""Slots of signals that a gathering launch uses."""
+
+
+class GatherRoom(NamedTuple):
+    """Memory of a GPU for others' rows. here: (GPUs, rows, K). arrived: (blocks of rows, GPUs) and ended: (1,), of
+    int32 zeros."""
+
+    here: Any
+    arrived: Any
+    ended: Any
+
+    @staticmethod
+    def shapes(ranks: int, rows: int, k: int) -> tuple[tuple[int, ...], ...]:
+        """Give the shapes of its three parts."""
+        return (ranks, rows, k), (math.ceil(rows / TILE_M), ranks), (1,)
+
+    @staticmethod
+    def numpy(ranks: int, rows: int, k: int, dtype: Any) -> GatherRoom:
+        """Make one of NumPy's arrays."""
+        here, *counts = GatherRoom.shapes(ranks, rows, k)
+        return GatherRoom(np.full(here, np.nan, dtype.numpy), *(np.zeros(n, np.int32) for n in counts))
+
+
+def of_ranks(peers: Any, *modes: int) -> Any:
+    """View a tensor whose last mode is the GPU with that mode first, as `operand` wants a batch."""
+    return cute.make_tensor(peers.iterator, cute.select(peers.layout, mode=[cute.rank(peers) - 1, *modes]))
+
+
+def gather(
+    dtype: Any, peers: Any, room: GatherRoom, rank: int, signals: Any, stages: int
+) -> Gather:  # fmt: skip
+    """Make the exchange that brings A's rows. peers: A, (rows, K, GPUs). stages: of the cut."""
+    rows, k, _ = map(int, peers.shape)
+    tile_k, columns = 8 * plan.ROW // dtype.width, 8 * BYTES // dtype.width
+    source, mode = operand(of_ranks(peers, 0, 1), dtype)
+    target, _ = operand(room.here, dtype)
+    a_layout = plan.smem_layout(dtype, mode, TILE_M, tile_k, stages)
+    tma_own, own = load_atom(source, a_layout, (TILE_M, tile_k))
+    layout = cute.make_layout((ROWS, columns, SLOTS), stride=(columns, 1, ROWS * columns))
+    piece, tile = cute.slice_(layout, (None, None, 0)), (ROWS, columns)
+    tma_load, there = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), source, piece, tile)
+    tma_store, here = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileS2GOp(), target, piece, tile)
+    return Gather(
+        dtype, layout, cute.Int32(rank), tma_own, own, tma_load, there, tma_store, here,
+        cute.Int32(math.ceil(rows / ROWS)), cute.Int32(math.ceil(k / columns)),
+        view(room.arrived).mark_layout_dynamic(), view(room.ended), signals,
+    )  # fmt: skip
+
+
+def all_gather_matmul(
+    peers: Any, b: Any, c: Any, dtype: Any, rank: int, signals: Any, room: GatherRoom, most_clusters: int,
+    cut: plan.Plan = plan.USUAL, epilogue: Any = None, c_dtype: Any = None,
+) -> tuple[Any, tuple[Any, ...], tuple[int, int, int]]:  # fmt: skip
+    """Plan C = all rows of A @ B.T: give the kernel, its arguments and its grid.
+
+    peers: A's rows on each GPU, (rows, K, GPUs), contiguous along K. b: (N, K). c: (GPUs, rows, N). rank: this GPU's
+    number. signals: with `GATHER_SLOTS` slots. The others: as of `arguments` of a GEMM; the cut has no parts of K."""
+    width = (c_dtype or plan.RESULTS[dtype]).width
+    stages = plan.pieces_of(cut, width, *plan.room_of(epilogue), Gather.memory).stages
+    exchange = gather(dtype, peers, room, rank, signals, stages)
+    made, grid = plan.arguments(
+        room.here, b, c, dtype, most_clusters, cut, epilogue, c_dtype=c_dtype, exchange=exchange
+    )
+    return plan.kernel_of(cut), made, grid
+
+
+def slots_of(rows: int, n: int, tile_n: int, twice: bool = False) -> int:
+    """Count the slots of signals of sums over so many rows and columns, on each GPU; rounded up, so that the kernel is
+    compiled once for many extents. twice: whether sums are signalled too."""
+    units = math.ceil(rows / sums.ROWS) * math.ceil(n / tile_n)
+    return int(max(1 << 10, 1 << (COMMON + units * (1 + twice)).bit_length()) - 1)
+
+
+def matmul_reduce_scatter(
+    a: Any, b: Any, c: Any, parts: Any, dtype: Any, rank: int, signals: Any, most_clusters: int,
+    cut: plan.Plan = plan.USUAL, c_dtype: Any = None,
+) -> tuple[Any, tuple[Any, ...], tuple[int, int, int]]:  # fmt: skip
+    """Plan this GPU's rows of the sum over all of A @ B.T: give the kernel, its arguments and its grid.
+
+    a: (owners, rows, K of this GPU), b: (N, K of this GPU), c: (rows, N). parts: memory of all GPUs, (sources, rows, N,
+    GPUs). signals: with `slots_of` slots. The others: as of `all_gather_matmul`."""
+    exchange = scatter(parts, c, cut, rank, signals)
+    sent = parts[rank, None, None, None]
+    made, grid = plan.arguments(
+        a, b, of_ranks(sent, 0, 1), dtype, most_clusters, cut, c_dtype=c_dtype, exchange=exchange
+    )
+    return plan.kernel_of(cut), made, grid
+
+
+def scatter(
+    parts: Any, c: Any, cut: plan.Plan, rank: int, signals: Any, everywhere: bool = False, shared: Any = None
+) -> sums.Scatter:  # fmt: skip
+    """Make the exchange that adds up. All as of `matmul_reduce_scatter`, and of `Scatter`."""
+    mine = parts[None, None, None, rank]
+    mine = cute.make_tensor(mine.iterator, cute.select(mine.layout, mode=[1, 2, 0]))
+    if shared is not None:
+        c = view(c, 16)
+        c = cute.make_tensor(c.iterator, cute.select(c.layout, mode=[1, 2, 0]))
+        shared = cute.make_tensor(shared.iterator, cute.select(shared.layout, mode=[1, 2, 0, 3]))
+        shared = shared.mark_layout_dynamic(leading_dim=1)
+    mine, c = (view(t, 16).mark_layout_dynamic(leading_dim=1) for t in (mine, c))
+    return sums.Scatter(cute.Int32(rank), mine, c, cut.tile_n, everywhere, shared, signals)
+
+
+def matmul_all_reduce(
+    a: Any, b: Any, c: Any, parts: Any, shared: Any, dtype: Any, rank: int, signals: Any, most_clusters: int,
+    cut: plan.Plan = plan.USUAL, c_dtype: Any = None,
+) -> tuple[Any, tuple[Any, ...], tuple[int, int, int]]:  # fmt: skip
+    """Plan the sum over all GPUs of A @ B.T on each: give the kernel, its arguments and its grid.
+
+    In two shots, with `shared`, memory of all GPUs, (owners, rows, N, GPUs): a: (owners, rows, K of this GPU), c:
+    (owners, rows, N), and `slots_of(…, twice=True)` slots of signals. In one, where it is None: a: (M, K of this GPU),
+    c: (M, N), and parts (sources, M, N, GPUs). The others: as of `matmul_reduce_scatter`."""
+    once = shared is None
+    exchange = scatter(parts, c, cut, rank, signals, once, shared)
+    sent = of_ranks(parts[rank, None, None, None], 0, 1)
+    made, grid = plan.arguments(
+        a, b, sent, dtype, most_clusters, cut, c_dtype=c_dtype, exchange=exchange, apart=once
+    )  # fmt: skip
+    return plan.kernel_of(cut), made, grid

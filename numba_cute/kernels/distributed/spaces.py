@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Memory that the kernels of a group of GPUs work in: made once for a group and a shape, and used by one launch at a
+time. Making it is something that all ranks of the group do together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba_cute import CuteError
+from numba_cute.runtime import from_symmetric
+from numba_cute.utils.distributed import Signals
+
+from .. import entry
+from .plan import GATHER_SLOTS, GatherRoom
+
+LIMIT = 20.0
+"""Seconds that a kernel waits for another rank before it gives up, with a PeerError that names it."""
+_spaces: dict[Any, Space] = {}
+
+
+class Group:
+    """The ranks of a torch.distributed group. what: who asks, for errors. CuteError: there is none."""
+
+    def __init__(self, group: Any, what: str) -> None:
+        import torch.distributed as dist  # here: no other part of the library needs it
+
+        if not dist.is_available() or not dist.is_initialized():
+            raise CuteError(
+                f"{what}: torch.distributed is not initialized: start with torchrun, and call "
+                'torch.distributed.init_process_group("nccl", device_id=torch.device("cuda", rank)) first'
+            )
+        self.group = dist.group.WORLD if group is None else group
+        self.world, self.rank = dist.get_world_size(self.group), dist.get_rank(self.group)
+        if self.rank < 0:
+            raise CuteError(f"{what}: this process is not of the group {group!r}: call it on its ranks alone")
+        self.name = str(self.group.group_name)
+
+
+class Space:
+    """Memory of a group's kernels, and the stream that used it last: a launch on another one waits for that.
+    signals: between the ranks."""
+
+    def __init__(self, name: str, slots: int, group: Group) -> None:
+        self.signals = Signals.create(slots, group.group, LIMIT, name)
+        self._stream: Any = None
+
+    def enter(self, like: Any) -> None:
+        """Let the current stream wait for the launch before, if that was on another one. like: a tensor on the GPU."""
+        torch = entry.pytorch()
+        stream = torch.cuda.current_stream(like.device)
+        if self._stream is not None and stream != self._stream and not entry.capturing(like):
+            stream.wait_stream(self._stream)
+        if not entry.capturing(like):
+            self._stream = stream
+
+
+class Gathering(Space):
+    """Room for all ranks' rows, of which each has (rows, k) of a type of torch's."""
+
+    def __init__(self, group: Group, rows: int, k: int, dtype: Any, device: Any) -> None:
+        super().__init__("all_gather_matmul", GATHER_SLOTS, group)
+        torch, (here, *counts) = entry.pytorch(), GatherRoom.shapes(group.world, rows, k)
+        zeros = (torch.zeros(n, dtype=torch.int32, device=device) for n in counts)
+        self.room = GatherRoom(torch.empty(here, dtype=dtype, device=device), *zeros)
+
+
+class Summing(Space):
+    """Room for all ranks' parts, of (rows, n) each, on every rank. slots: of signals."""
+
+    def __init__(self, group: Group, rows: int, n: int, slots: int, dtype: Any, device: Any, name: str) -> None:
+        from torch.distributed import _symmetric_memory as symm_mem
+
+        self.memory = symm_mem.empty((group.world, rows, n), dtype=dtype, device=device)
+        self.parts = from_symmetric(self.memory, group.group, assumed_align=16)
+        super().__init__(name, slots, group)
+
+
+def space(kind: Any, group: Group, like: Any, *how: Any) -> Any:
+    """Give a group's memory of a kind, which is made when it is first asked for. like: a tensor on the GPU. how: what
+    `kind` takes between the group and the name."""
+    key = kind, group.name, like.device, how
+    if key not in _spaces:
+        if entry.capturing(like):
+            raise CuteError(
+                f"{kind.__name__.lower()}: a CUDA graph is captured, and the memory of all ranks for such shapes is "
+                "not made yet: call it once before, with tensors of these shapes"
+            )
+        _spaces[key] = kind(group, *how)
+    return _spaces[key]
+
+
+def forget() -> None:
+    """Give back the memory that the kernels of groups work in. All ranks, with no launch under way: what is called next
+    makes it anew; graphs that were captured use it still, and must not be replayed."""
+    _spaces.clear()
