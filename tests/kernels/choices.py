@@ -55,8 +55,8 @@ def of_convolutions() -> dict[str, str]:
         c = np.empty((pixels, outs), np.int8)
         found[f"{pixels} {outs} {k}"] = told(conv.plan(c, k, cute.BFloat16, SMS, None, 16, 2 * pixels * k // 9))
     for outs, channels, pixels in itertools.product((64, 512), (64, 512), (6272, 100352)):
-        cut, number, each = conv.groups(entry.WARPGROUPS, outs, channels, (3, 3), pixels, 64, SMS)
-        found[f"filters {outs} {channels} {pixels}"] = f"{told(cut)} {number} {each}"
+        cut, *others = conv.groups(entry.WARPGROUPS, outs, channels, (3, 3), pixels, 64, SMS)
+        found[f"filters {outs} {channels} {pixels}"] = f"{told(cut)} {told(others)}"
     return found
 
 

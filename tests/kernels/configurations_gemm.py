@@ -272,7 +272,7 @@ def conv_launches(*, dtype: Any, modes: int, what: str, epilogue: str, k_tiles: 
     if what == "filters":
         a, b, c_type = empty((outs, pixels), dtype, -2), Columns(x, walk, 64, None), cute.Float32
         c = empty((chosen.splits, outs, b.shape[0]), c_type)
-        args, _ = gemm_plan.arguments(a, b, c, dtype, CLUSTERS, chosen, None, None, c_type, apart=True)
+        args, _ = gemm_plan.arguments(a, b, c, dtype, CLUSTERS, chosen, None, None, c_type, apart=0)
         return [(gemm_plan.kernel_of(chosen), args)]
     counts = gemm_plan.scratch_of(c, chosen, CLUSTERS, steps)
     memory = (empty(counts[:1], F32), empty(counts[1:], I32)) if chosen.splits > 1 else None

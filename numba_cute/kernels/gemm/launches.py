@@ -38,7 +38,7 @@ def plans_of(cut: Warps | Umma) -> Any:
 
 def simulate(
     a: Any, b: Any, c: Any, dtype: Any, cut: Plan | Warps | Umma = USUAL, epilogue: Epilogue | None = None,
-    clusters: int = 1, c_dtype: Any = None, apart: bool = False, **options: Any,
+    clusters: int = 1, c_dtype: Any = None, apart: int | None = None, **options: Any,
 ) -> None:  # fmt: skip
     """Run the GEMM in the simulator on NumPy's arrays. a, b, c, dtype, cut, epilogue, c_dtype, apart: as of
     `arguments`. clusters: that fit on the device. options: those of `cute.simulate`; arch is the first that has the
@@ -129,7 +129,7 @@ def operands_of(t: Any) -> Any:
 def launch_on(
     tensors: tuple[Any, Any, Any], place: Callable[[Any, Any, Any], tuple[Any, Any, Any]], dtype: Any,
     cut: Plan | Warps | Umma, epilogue: Epilogue | None = None, rows: Any = (None, None), share: int | None = None,
-    apart: bool = False,
+    apart: int | None = None,
 ) -> Callable[..., None]:  # fmt: skip
     """Give what launches the GEMM on tensors like some: two operands, a result, the epilogue's, and the indices.
 
@@ -164,7 +164,7 @@ def launch_on(
         most = clusters_here(cut)
         c = place(*[t.detach() for t in tensors])[2]
         c = of_product(c, indices[0].shape[0]) if indices else c
-        splits = Splits(scratch_of(c, cut, most, epilogue)) if cut.splits > 1 and not apart else Splits()
+        splits = Splits(scratch_of(c, cut, most, epilogue)) if cut.splits > 1 and apart is None else Splits()
 
         @cute.runtime.remembered
         def made(x: Any, y: Any, z: Any, *others: Any) -> Any:
