@@ -140,8 +140,8 @@ def check_reached(k_cache: Any, v_cache: Any, k_new: Any, v_new: Any, q: Any) ->
 
 def planned(*given: Any) -> Any:
     """Prepare the launch that appends such tensors, and gives the lengths after."""
-    *tensors, interleaved = given
-    overlaps = check_reached(*tensors[:4], tensors[6]) != entry.WARPS
+    (k_cache, v_cache, k_new, v_new, *_), interleaved = given[:-1], given[-1]
+    overlaps = check_reached(k_cache, v_cache, k_new, v_new, given[6]) != entry.WARPS
 
     def launch(*tensors: Any) -> None:
         if not tensors[2].numel():
@@ -235,13 +235,16 @@ def attention_with_cache(
         k_cache, v_cache, k_new, v_new, seqused_k, page_table, q if turns else None, rotary_cos, rotary_sin,
         bool(interleaved),
     )  # fmt: skip
-    attend = functools.partial(prepared, page_table=page_table, **options)
+
+    def attend(q: Any, used: Any) -> Any:
+        return prepared(q, k_cache, v_cache, seqused_k=used, page_table=page_table, **options)
+
     if OPERATOR.watched(given):
         used, turned = OPERATOR.traced(*given)
-        return attend(turned if turns else q, k_cache, v_cache, seqused_k=used)()
+        return attend(turned if turns else q, used)()
     used, turned = checked(*given)
     try:
-        call = attend(turned if turns else q, k_cache, v_cache, seqused_k=used)  # what it refuses is not begun
+        call = attend(turned if turns else q, used)  # what it refuses is not begun
     except CuteError:
         check_reached(k_cache, v_cache, k_new, v_new, given[6])  # in words of the caches, if it is they
         raise
