@@ -89,7 +89,7 @@ def _note(x: Any, kernel: str) -> None:
         if found is not None:
             found.kernels[kernel] = None
         for name in type(x).__dataclass_fields__:
-            _note(getattr(x, name), kernel)
+            _note(vars(x).get(name), kernel)
 
 
 def found() -> PeerError | None:
