@@ -95,8 +95,8 @@ def _calls(what: Any, shapes: Any, dtypes: Any, grad: bool, options: dict[str, A
         raise CuteError(f"warmup: there is no entry {what!r}: give one of {others}")
     if not shapes:
         raise CuteError(
-            f"warmup: which calls of {what} there will be nobody has said: give shapes, of each call a tuple of one for "
-            "each of its tensors, as [((4096, 4096), (4096, 512))], or a function that makes the call"
+            f"warmup: which calls of {what} there will be nobody has said: give shapes, of each call a tuple of "
+            "one for each of its tensors, as [((4096, 4096), (4096, 512))], or a function that makes the call"
         )
     for given in shapes:
         for some in itertools.product(*(_each(shape) for shape in given)):

@@ -141,7 +141,8 @@ def check_reached(k_cache: Any, v_cache: Any, k_new: Any, v_new: Any, q: Any) ->
 def planned(*given: Any) -> Any:
     """Prepare the launch that appends such tensors, and gives the lengths after."""
     *tensors, interleaved = given
-    overlaps = check_reached(*tensors[:4], tensors[6]) != entry.WARPS
+    k_cache, v_cache, k_new, v_new, *_ = tensors
+    overlaps = check_reached(k_cache, v_cache, k_new, v_new, tensors[6]) != entry.WARPS
 
     def launch(*tensors: Any) -> None:
         if not tensors[2].numel():
@@ -235,7 +236,7 @@ def attention_with_cache(
         k_cache, v_cache, k_new, v_new, seqused_k, page_table, q if turns else None, rotary_cos, rotary_sin,
         bool(interleaved),
     )  # fmt: skip
-    attend = functools.partial(prepared, page_table=page_table, **options)
+    attend: Any = functools.partial(prepared, page_table=page_table, **options)
     if OPERATOR.watched(given):
         used, turned = OPERATOR.traced(*given)
         return attend(turned if turns else q, k_cache, v_cache, seqused_k=used)()

@@ -19,9 +19,10 @@ from numba_cute.seam import current, quotient, remainder, static, traced
 from numba_cute.seam.ground.records import dataclass
 from numba_cute.tilelang.cpasync import cp_async_shared_global
 
+from ..gemm.cuts import Warps
 from ..gemm.operands import Source, tensor_of, view
 from ..gemm.warps import VECTOR, Copies, store_vector
-from ..gemm.warps_plan import RATE, START, Warps, copies, cuts
+from ..gemm.warps_plan import RATE, START, copies, cuts
 from .operands import Walk, whole
 
 OUTSIDE = -(1 << 30)  # a coordinate that is in no image, whatever is added to it of a tap

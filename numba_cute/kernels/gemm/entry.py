@@ -303,5 +303,7 @@ def _chosen(c: Any, k: int, dtype: Any, epilogue: Epilogue | None, target: Any, 
     if target is None:
         return plan(c, k, dtype, sms_here(), epilogue, view(c).element_type.width, named=named)
     if entry.family_of(target) == entry.TENSOR_MEMORY:
-        return plans_of(Umma()).plan(c, k, dtype, sms_here(), target, epilogue)
-    return plans_of(Warps()).plan(c, k, dtype, sms_here(), target, epilogue, named)
+        cut: Umma | Warps = plans_of(Umma()).plan(c, k, dtype, sms_here(), target, epilogue)
+    else:
+        cut = plans_of(Warps()).plan(c, k, dtype, sms_here(), target, epilogue, named)
+    return cut

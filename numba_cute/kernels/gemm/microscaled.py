@@ -12,6 +12,7 @@ from numba_cute.seam import CuteError
 
 from .. import entry
 from . import umma_plan
+from .cuts import Umma
 from .epilogue import Epilogue
 from .operands import check_rows
 from .umma_scaled import FACTORS, ROWS, Kind, Scales
@@ -94,7 +95,7 @@ def plan(a: Any, b: Any, scales_a: Any, scales_b: Any, given: list[Any], c: Any,
     return launch
 
 
-def choose(c: Any, k: int, kind: Kind, sms: int) -> umma_plan.Umma:
+def choose(c: Any, k: int, kind: Kind, sms: int) -> Umma:
     """Choose the cut of the least time on so many SMs, by the model, of those that leave columns of tensor memory to
     the factors. c: the result. k: the extent summed over. kind: a Kind."""
     cuts = [cut for cut in umma_plan.CUTS if cut.tile_n == ROWS]

@@ -216,7 +216,7 @@ def plan(
 
 
 def arguments_of(
-    cut: umma_plan.Umma, columns: int, kinds: tuple[Any, Any], a: Any, b: Any, ends: Any, c: Any,
+    cut: Umma, columns: int, kinds: tuple[Any, Any], a: Any, b: Any, ends: Any, c: Any,
     epilogue: Epilogue | None, rows: tuple[Any, Any],
 ) -> tuple[Any, ...]:  # fmt: skip
     """Give the kernel's arguments. cut: an Umma. columns: tiles along N. kinds: the types of A and of C. a, b, ends, c:

@@ -17,13 +17,14 @@ from numba_cute import arch
 from numba_cute.seam import CuteError
 
 from .. import entry
+from .cuts import Warps
 from .epilogue import Epilogue, hook
 from .groups import GroupedTiles
 from .hook import Hook
 from .indexed import by_index, named_of
 from .operands import check_rows, mapped, operand, swapped, tensor_of
 from .warps import make_tile
-from .warps_plan import FLOAT8, RATE, START, Warps, check, check_room, cuts, has_float8, kernel_of, of_tile
+from .warps_plan import FLOAT8, RATE, START, check, check_room, cuts, has_float8, kernel_of, of_tile
 
 
 def rows_of_groups(
