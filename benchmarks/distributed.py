@@ -162,14 +162,18 @@ class Rank:
             for name in sorted(contenders, reverse=turn % 2 == 1):
                 found[name].append(self.time(contenders[name], counts[name]))
         medians = {name: statistics.median(times) for name, times in found.items()}
-        least = max(medians["NCCL alone"], min(medians["cuBLAS alone"], medians["our GEMM alone"]))
-        self.say(
-            f"{case}: off {float(off):.1e}; " + ", ".join(f"{n} {t:.1f} us" for n, t in medians.items())
-            + f"; {medians['NCCL, cuBLAS'] / medians['ours']:.3f} of NCCL, cuBLAS; overlap {least / medians['ours']:.3f}"
-        )  # fmt: skip
+        times = ", ".join(f"{n} {t:.1f} us" for n, t in medians.items())
+        ratio = medians["NCCL, cuBLAS"] / medians["ours"]
+        self.say(f"{case}: off {float(off):.1e}; {times}; {ratio:.3f} times as fast; overlap {overlap(medians):.3f}")
         self.torch.cuda.synchronize()
         self.dist.barrier()
         return medians
+
+
+def overlap(times: dict[str, float]) -> float:
+    """Give the larger of communication and multiplication alone, each the faster one's, as a share of our time."""
+    alone = max(times["NCCL alone"], min(times["cuBLAS alone"], times["our GEMM alone"]))
+    return alone / times["ours"]
 
 
 def main(given: list[str]) -> None:
@@ -210,8 +214,7 @@ def run(options: argparse.Namespace) -> Result:
         times = line["times"]
         for name, time in times.items():
             figures[f"{line['case']}, {name}"] = Figure(time, "us", peer=name != "ours")
-        least = max(times["NCCL alone"], min(times["cuBLAS alone"], times["our GEMM alone"]))
-        figures[f"{line['case']}, overlap"] = Figure(least / times["ours"], "", more_is_better=True)
+        figures[f"{line['case']}, overlap"] = Figure(overlap(times), "", more_is_better=True)
     return Result(figures, {"ranks": options.ranks})
 
 

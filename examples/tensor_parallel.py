@@ -48,12 +48,12 @@ class TensorParallelMLP:
 
 
 def off(got, want):
-    """How far a result is from another, of its size."""
+    """Give the distance of a result from another, of its size."""
     return float((got.double() - want.double()).norm() / want.double().norm())
 
 
 def milliseconds(call, count=10):
-    """How long a call takes, on the slowest rank."""
+    """Give the time of a call on the slowest rank."""
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     call()
     torch.cuda.synchronize()

@@ -2,8 +2,8 @@
 """Rows of A that lie on the GPUs of a group, brought while the product of those that are here is made.
 
 A GPU's own rows come first, which are read as they lie; then those of the next GPU, and so on. One warp of each block
-brings pieces of the others' rows by TMA, through shared memory, to memory of this GPU, and counts for each 128 rows what
-has come; the warp that feeds the tensor cores waits for all of it.
+brings pieces of the others' rows by TMA, through shared memory, to memory of this GPU, and counts for each 128 rows
+what has come; the warp that feeds the tensor cores waits for all of it.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ BLOCK = TILE_M // ROWS
 
 @frozen
 class Gather(Exchange):
-    """What the kernel has of other GPUs' rows. rank: this GPU's number in the group. tma_own, own: how the kernel loads of A where it lies, (rows, K, GPUs). tma_load, there, tma_store, here: how pieces
-    are brought from there to this GPU's memory, which has the same modes. layout: of pieces in shared memory, (rows,
-    columns, slots). rows, columns: pieces along the modes of A. arrived: how many have come, of the launches until now,
-    (blocks of rows, GPUs). ended: blocks of this launch that have brought their share. signals: of `Signals`."""
+    """Other GPUs' rows as the kernel has them. rank: this GPU's number in the group. tma_own, own: how the kernel loads
+    of A where it lies, (rows, K, GPUs). tma_load, there, tma_store, here: how pieces are brought from there to this
+    GPU's memory, which has the same modes. layout: of pieces in shared memory, (rows, columns, slots). rows, columns:
+    pieces along the modes of A. arrived: how many have come, of the launches until now, (blocks of rows, GPUs). ended:
+    blocks of this launch that have brought their share. signals: of `Signals`."""
 
     dtype: Any
     layout: Any
@@ -57,9 +58,9 @@ class Gather(Exchange):
         """Say whether A's rows come from other GPUs."""
         return True
 
-    def schedule(self, *order: Any) -> Ring:
+    def schedule(self, tiles: Any, cluster: Any, swizzle: int, along_m: bool) -> Any:
         """Make the order of the tiles, which begins with this GPU's own rows."""
-        return Ring(*order, first=self.rank)
+        return Ring(tiles, cluster, swizzle, along_m, self.rank)
 
     def begin(self, smem: Any, tidx: Any) -> Bringing:
         """Reserve shared memory, and find the launch's epoch. All threads, before they meet."""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 MOST = 1024  # launches that are remembered
 OF_A, OF_B, OF_C, OF_EPILOGUE = (2, 3), (4, 5), (6, 7), (16, 17, 18)
-"""Which of the GEMM's arguments are made of which tensors."""
+"""The GEMM's arguments that are made of A, of B, and so on."""
 _known: dict[Any, tuple[Callable[..., None], Callable[[], Any]]] = {}
 
 
@@ -136,6 +136,7 @@ def _launcher(
     of the arguments are made of them; the sums of an exchange too, where it has some. memory: the `Space` that it works
     in, of which the others are made once."""
     arguments, grid = made(*tensors)
+    fixed: list[Any]
     fixed, sends = [None if i in varies else x for i, x in enumerate(arguments)], arguments[-1].sends
 
     def of(*tensors: Any) -> Any:
@@ -147,7 +148,7 @@ def _launcher(
 
     def launch(*tensors: Any) -> None:
         memory.enter(tensors[0])
-        arguments, (*found,) = list(fixed), of(*tensors)
+        arguments, found = [*fixed], [*of(*tensors)]
         if sends:
             arguments[-1] = dataclasses.replace(arguments[-1], sums=found.pop())
         for i, x in zip(varies, found):

@@ -12,8 +12,9 @@ import numba_cute as cute
 from numba_cute.nvgpu import cpasync
 
 from ..gemm import plan
-from ..gemm.dense import TILE_M
+from ..gemm.dense import ROW, TILE_M
 from ..gemm.operands import load_atom, operand, view
+from ..gemm.output import ROWS as HEIGHT
 from . import scatter as sums
 from .gather import BYTES, ROWS, SLOTS, Gather
 from .ring import SLOTS as COMMON
@@ -52,7 +53,7 @@ def gather(
 ) -> Gather:  # fmt: skip
     """Make the exchange that brings A's rows. peers: A, (rows, K, GPUs). stages: of the cut."""
     rows, k, _ = map(int, peers.shape)
-    tile_k, columns = 8 * plan.ROW // dtype.width, 8 * BYTES // dtype.width
+    tile_k, columns = 8 * ROW // dtype.width, 8 * BYTES // dtype.width
     source, mode = operand(of_ranks(peers, 0, 1), dtype)
     target, _ = operand(room.here, dtype)
     a_layout = plan.smem_layout(dtype, mode, TILE_M, tile_k, stages)
@@ -88,7 +89,7 @@ def all_gather_matmul(
 def slots_of(rows: int, n: int, tile_n: int, twice: bool = False) -> int:
     """Count the slots of signals of sums over so many rows and columns, on each GPU; rounded up, so that the kernel is
     compiled once for many extents. twice: whether sums are signalled too."""
-    units = math.ceil(rows / sums.ROWS) * math.ceil(n / tile_n)
+    units = math.ceil(rows / HEIGHT) * math.ceil(n / tile_n)
     return int(max(1 << 10, 1 << (COMMON + units * (1 + twice)).bit_length()) - 1)
 
 

@@ -28,10 +28,10 @@ TOGETHER = 8
 
 @frozen
 class Scatter(Exchange):
-    """What the kernel has of the sums. rank: this GPU's number in the group. parts: of the rows that are added up here,
-    (rows, N, GPUs). sums: where they go, (rows, N). tile_n: columns of a tile. everywhere: whether every tile goes to
-    all GPUs, which all add up all rows. shared: memory of all GPUs for all sums, (rows, N, owners, GPUs), where each
-    puts its own for all; then `sums` is (rows, N, owners); or None. signals: of `Signals`."""
+    """The sums over GPUs as the kernel has them. rank: this GPU's number in the group. parts: of the rows that are
+    added up here, (rows, N, GPUs). sums: where they go, (rows, N). tile_n: columns of a tile. everywhere: whether every
+    tile goes to all GPUs, which all add up all rows. shared: memory of all GPUs for all sums, (rows, N, owners, GPUs),
+    where each puts its own for all; then `sums` is (rows, N, owners); or None. signals: of `Signals`."""
 
     rank: Any
     parts: Any
@@ -46,13 +46,11 @@ class Scatter(Exchange):
         """Say whether C's pieces go to other GPUs."""
         return True
 
-    def schedule(self, *order: Any) -> Any:
+    def schedule(self, tiles: Any, cluster: Any, swizzle: int, along_m: bool) -> Any:
         """Make the order of the tiles, which begins with the next GPU's rows."""
-        return (
-            Exchange.schedule(self, *order)
-            if self.everywhere
-            else Ring(*order, first=cute.Int32((int(self.rank) + 1) % self.signals.world))
-        )
+        if self.everywhere:
+            return Exchange.schedule(self, tiles, cluster, swizzle, along_m)
+        return Ring(tiles, cluster, swizzle, along_m, cute.Int32((int(self.rank) + 1) % self.signals.world))
 
     def begin(self, smem: Any, tidx: Any) -> Sending:
         """Find the launch's epoch. All threads, before they meet."""

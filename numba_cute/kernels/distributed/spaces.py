@@ -77,9 +77,8 @@ class Summing(Space):
             return symm_mem.empty((group.world, rows, n), dtype=dtype, device=device)
 
         self.memory = [make() for _ in range(1 + shares)]
-        self.parts, self.shared = (
-            *(from_symmetric(x, group.group, assumed_align=16) for x in self.memory), *(None,) * (not shares),
-        )  # fmt: skip
+        made = [from_symmetric(x, group.group, assumed_align=16) for x in self.memory]
+        self.parts, self.shared = made[0], made[1] if shares else None
         super().__init__(name, slots, group)
 
 

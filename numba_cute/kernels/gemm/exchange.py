@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a GEMM exchanges with other GPUs while it multiplies: of one GPU, nothing. `kernels/distributed` has what does."""
+"""The exchange of a GEMM with other GPUs, which is none here; `kernels/distributed` has those that there are."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from .operands import CONSUMER_REGISTERS, PRODUCER_REGISTERS
 
 @frozen
 class Exchange:
-    """What the kernel asks of an exchange, in its types: nothing of this one. brings: it brings A's rows of other GPUs,
-    by `fetches`, of what is in global memory a tile waits for. sends: C's pieces go to memory of several GPUs, and are
-    added up there. memory: bytes of shared memory that it takes of the stages'. registers: of a thread that feeds the
-    tensor cores or exchanges, and of one that multiplies."""
+    """Nothing is exchanged: the kernel asks an exchange of its launch. One that `brings` or `sends` has what
+    `begin(smem, tidx)` gives: the part of its warps. memory: bytes of shared memory that it takes of the stages'.
+    registers: of a thread that feeds the tensor cores or exchanges, and of one that multiplies."""
 
     memory = 0
     registers = PRODUCER_REGISTERS, CONSUMER_REGISTERS
@@ -31,9 +30,9 @@ class Exchange:
         """Say whether C's pieces go to other GPUs."""
         return False
 
-    def schedule(self, *order: Any) -> Any:
-        """Make the order of the tiles. order: what `PersistentTileSchedulerParams` takes."""
-        return utils.PersistentTileSchedulerParams(*order)
+    def schedule(self, tiles: Any, cluster: Any, swizzle: int, along_m: bool) -> Any:
+        """Make the order of the tiles, of what `PersistentTileSchedulerParams` takes."""
+        return utils.PersistentTileSchedulerParams(tiles, cluster, swizzle, along_m)
 
 
 ALONE = Exchange()

@@ -144,7 +144,8 @@ class Pieces(NamedTuple):
 
 def pieces_of(cut: Plan, width: int, spread: int = 1, vectors: int = 0, beside: int = 0) -> Pieces:
     """Give the pieces of a cut. width: bits of an element of C. spread: columns of sums for one of C. vectors: that the
-    epilogue reads. beside: bytes of shared memory that are used otherwise. CuteError where C cannot be cut so, or shared memory does not hold it."""
+    epilogue reads. beside: bytes of shared memory that are used otherwise. CuteError where C cannot be cut so, or
+    shared memory does not hold it."""
     if cut.tail and cut.parts > 1:
         raise CuteError(
             f"gemm: {cut}: CTAs that share K have one tile alone, and a tail is behind others: leave it out"
@@ -212,10 +213,8 @@ def arguments(
     majors = [warpgroup.OperandMajorMode.K if mode == 1 else warpgroup.OperandMajorMode.MN for mode in (a_mode, b_mode)]
     tile_n, sharers, parts, splits = cut.tile_n, cut.sharers, cut.parts, cut.splits
     tiled_mma = cute.make_tiled_mma(mma_op(dtype, tile_n, *majors), (TILE_M // 64, 1, 1))
-    tile_k, pieces = (
-        8 * ROW // dtype.width,
-        pieces_of(cut, c_dtype.width, *room_of(epilogue, bool(rows_a)), exchange.memory),
-    )
+    tile_k = 8 * ROW // dtype.width
+    pieces = pieces_of(cut, c_dtype.width, *room_of(epilogue, bool(rows_a)), exchange.memory)
     run = run_of(b_mode, b.shape[-2] // 2, pieces.columns, tile_n // (2 * sharers)) if spread == 2 else None
     a_layout = smem_layout(dtype, a_mode, TILE_M, tile_k, pieces.stages)
     b_layout = smem_layout(dtype, b_mode, tile_n, tile_k, cut.kept or pieces.stages, run=run)
