@@ -153,7 +153,6 @@ def test_multimem_acts_on_all_ranks_memory(ranks):
         (cute.Float16, distributed.multimem_ld_reduce_8xf16, np.float32),
         (cute.Float8E4M3FN, distributed.multimem_ld_reduce_16xe4m3, np.float16),
     ],
-    ids=str,
 )
 def test_multimem_adds_in_the_type_that_it_is_told(dtype, load, wide, rng):
     n = 16 // dtype.bytes
