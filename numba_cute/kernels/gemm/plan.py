@@ -186,7 +186,7 @@ def room_of(epilogue: Epilogue | None, named: bool = False) -> tuple[int, int]:
 def arguments(
     a: Any, b: Any, c: Any, dtype: Any, most_clusters: int, cut: Plan = USUAL, epilogue: Epilogue | None = None,
     scratch: Any = None, c_dtype: Any = None, rows_a: Any = None, rows_c: Any = None, apart: bool = False,
-    exchange: Any = ALONE,
+    exchange: Any = ALONE, totals: Any = None,
 ) -> tuple[tuple[Any, ...], tuple[int, int, int]]:  # fmt: skip
     """Give the kernel's arguments and grid for arrays of the host (to simulate or compile) or of the device.
 
@@ -198,7 +198,7 @@ def arguments(
     where an index says which row of A a row of the product is made of, and to which of C it goes: then `a` and `c` have
     the product's rows, and where they lie is where those of the Named begin. C's rows may be no multiples of 16 bytes.
     apart: c is (splits, M, N), and the splits' sums are not added up; of `tail`, whole tiles are in the first matrix.
-    exchange: with other GPUs, an `Exchange`.
+    exchange: with other GPUs, an `Exchange`. totals: where one that `sends` puts what it adds up.
     """
     c_dtype, like = c_dtype or RESULTS[dtype], epilogue.matrix if epilogue else None
     a, b, c, like = (None if x is None else view(x, 16) for x in (a, b, c, like))
@@ -270,7 +270,7 @@ def arguments(
     layouts = (a_layout, b_layout, c_layout, cute.make_layout((1, sharers, parts, 1)))  # the last: V, M, N, K
     return (
         dtype, c_dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, piece_mma, atom, *layouts,
-        schedule, made, tma_d, mD, partials, tickets, exchange,
+        schedule, made, tma_d, mD, partials, tickets, exchange, totals,
     ), (sharers, parts, clusters)  # fmt: skip
 
 
