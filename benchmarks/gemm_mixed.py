@@ -48,7 +48,7 @@ def launch(given, cut=None):
     x, weights, _, c = given
     work = mixed.plan(x, weights.words, weights.factors, c, weights.middle, weights.shape[0], cut)
     return cute.launch(work.kernel, grid=work.grid, block=work.block, cluster=work.cluster, pdl=True).prepare(
-        *work.static
+        *work.given()
     )
 
 

@@ -30,9 +30,9 @@ class Machine:
     gpus: int = 8
 
 
-H200 = Machine(link=370e9, signal=3.3e-6, network=50e9, hop=10e-6, flops=650e12, memory=4.3e12)
-"""link: a guess at what of 450 GB/s is reached. signal: measured (tests/several_gpus). flops, memory: measured (gemm,
-bandwidth: benchmarks/results). network: a port of 400 Gb/s for each GPU. hop: a guess at NCCL's steps."""
+H200 = Machine(link=300e9, signal=3.3e-6, network=50e9, hop=10e-6, flops=650e12, memory=4.3e12)
+"""link, signal, flops, memory: measured (peers_rate, both ways; tests/several_gpus; gemm; bandwidth). network: a port
+of 400 Gb/s for each GPU. hop: a guess at NCCL's steps."""
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,12 @@ def test_an_index_leads_to_every_page_of_its_folder():
         assert {*folder.glob("*.md")} - linked == {index}
 
 
+def test_the_page_of_the_architecture_has_every_mark():
+    """Attributes of the user's objects, and names in the user's code, that this library sets."""
+    used = {name for p in (ROOT / "numba_cute").rglob("*.py") for name in re.findall(r"__cute_\w+?__", p.read_text())}
+    assert used == set(re.findall(r"__cute_\w+?__", (ROOT / "docs" / "architecture.md").read_text()))
+
+
 GLOSSARY = ROOT / "docs" / "glossary.md"
 TERMS = re.findall(r"^- \*\*([\w -]+)\*\*: ", GLOSSARY.read_text(), re.MULTILINE)
 

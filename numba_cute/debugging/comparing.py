@@ -13,6 +13,7 @@ import numpy as np
 
 from ..seam import CuteError
 from ..seam.ground.folding import folding
+from ..seam.ground.naming import described
 from ..seam.marks.constexpr import LAUNCHER, is_host, static_arguments
 from ..sim import SimError, simulate
 from ..sim.hardware.watch import Check
@@ -54,7 +55,7 @@ def compare(
     """
     for name, value in (("rtol", rtol), ("atol", atol)):
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
-            raise CuteError(f"compare: {name} {value!r}: give a number from 0 on")
+            raise CuteError(f"compare: {name} {described(value)}: give a number from 0 on")
     debugged = debug(kernel, timeout=timeout, cluster=cluster)
     return Comparison(kernel, float(rtol), float(atol), simulate(kernel, cluster=cluster, arch=arch), debugged)
 

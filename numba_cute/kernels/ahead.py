@@ -48,7 +48,8 @@ def warmup(
     by name. Tensors that are not dense may plan otherwise, and so does a GPU of the same target with another number of
     SMs: these compile when they come.
 
-    Gives what was compiled, each kernel once. CuteError: what the entry does not take; the disk cache is off.
+    Gives what was compiled, each kernel once. CuteError: what the entry does not take; an entry without shapes; the
+    disk cache is off.
 
     >>> import torch
     >>> made = cute.kernels.warmup("softmax", [((range(1, 5), 64),)], dtypes="float16", arch="sm_90a")
@@ -92,6 +93,11 @@ def _calls(what: Any, shapes: Any, dtypes: Any, grad: bool, options: dict[str, A
     if what not in kernels.__all__ or what == "warmup":
         others = ", ".join(n for n in kernels.__all__ if n != "warmup")
         raise CuteError(f"warmup: there is no entry {what!r}: give one of {others}")
+    if not shapes:
+        raise CuteError(
+            f"warmup: no calls of {what} are named: give shapes, for each call a tuple with the shape of each of its "
+            "tensors, as [((4096, 4096), (4096, 512))], or a function that makes the call"
+        )
     for given in shapes:
         for some in itertools.product(*(_each(shape) for shape in given)):
             yield some, functools.partial(_call, getattr(kernels, what), some, _types(dtypes, len(some)), grad, options)

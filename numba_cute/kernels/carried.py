@@ -9,28 +9,47 @@ this process's alone.
 from __future__ import annotations
 
 import hashlib
+import struct
 import types
 import uuid
 from typing import Any
 
+import numpy as np
+
 from numba_cute.seam import CuteError
 
-__all__ = ["carried", "name_of"]
+__all__ = ["carried", "exact", "name_of"]
 
 _values: dict[str, Any] = {}
 _names: dict[Any, str] = {}
+
+
+def exact(value: Any) -> Any:
+    """Give what tells a value, which hashes, from all others: of numbers the class and the bits, for Python takes 0.0
+    for -0.0, 1 for 1.0 and True, and a NaN for no other. All that is remembered by constants is found by this."""
+    kind = type(value)
+    if kind is str or value is None:
+        return value
+    if isinstance(value, tuple):
+        return kind, *map(exact, value)
+    if isinstance(value, (bool, int)):
+        return kind, value
+    if isinstance(value, (float, complex)):
+        return kind, struct.pack("<2d", value.real, value.imag)
+    return (kind, value.tobytes()) if isinstance(value, np.generic) else value
 
 
 def name_of(value: Any) -> str:
     """Name a value, which hashes, so that `carried` gives it back."""
     if value is None:
         return ""
-    found = _names.get(value)
+    key = exact(value)
+    found = _names.get(key)
     if found is None:
         found = f"{_word(value)}#{hashlib.sha256(_made_of(value).encode()).hexdigest()[:16]}"
         if found in _values:
             found += f"-{uuid.uuid4().hex}"
-        _names[value], _values[found] = found, value
+        _names[key], _values[found] = found, value
     return found
 
 

@@ -37,7 +37,7 @@ from numba_cute.seam.ground.records import dataclass
 from numba_cute.seam.marks.constexpr import LAUNCHER
 
 from .arrays import FLOATS, aligned, check, described, element_type, strides, type_name
-from .carried import carried, name_of
+from .carried import carried, exact, name_of
 
 __all__ = [
     "FLOATS",
@@ -298,7 +298,7 @@ class Planned:
         """Launch on `tensors`; `static` are the plan's other arguments, which hash."""
         flat = _flat(tensors)
         lengths = tuple(len(x) for x in tensors if isinstance(x, (list, tuple)))
-        key = (simulated(), static, lengths, *kinds(flat))
+        key = (simulated(), exact(static), lengths, *kinds(flat))
         launch = self.known.get(key)
         if launch is None:
             for t in flat:

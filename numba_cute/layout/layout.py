@@ -64,7 +64,7 @@ class Layout(InIR):
 
     shape: IntTuple
     stride: IntTuple
-    __cute_judges__: ClassVar[bool] = True
+    __cute_checks_arguments__: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         try:
@@ -160,7 +160,7 @@ class ComposedLayout(InIR):
     inner: Any
     offset: Any
     outer: Any
-    __cute_judges__: ClassVar[bool] = True
+    __cute_checks_arguments__: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.inner, (Swizzle, Layout, ComposedLayout)):

@@ -34,7 +34,7 @@ from ..seam.marks.launches import launching
 from ..typed.meetings import Meetings
 from .arguments import Arguments
 from .checks import chosen
-from .checks.dependents import SEQUENCE, Sequence
+from .checks.dependents import SEQUENCE, Sequence, carried
 from .exploring.recorder import Plan, Recorder
 from .given import dim3, integer, on_host
 from .ground.report import SimError, SimWarning, block
@@ -132,7 +132,7 @@ def simulate(
     fallback = fallback_of(cluster, fallback_cluster)
     if cluster is None and not is_host(kernel):
         cluster = getattr(written_function(kernel), "__cute_cluster__", None)
-    shape = dim3("cluster", cluster or 1)
+    shape = dim3("cluster", 1 if cluster is None else cluster)
     check_cluster(named(arch), fallback or shape)
     watching = chosen(checks)
     written, gpus = outputs_of(outputs, kernel, watching), number_of(ranks, "simulate")
@@ -293,6 +293,7 @@ class Simulated:
                 self._replayably(grid, block, smem, given, seed)
         finally:
             restore(after)
+        run.memory.settle()
 
     def _given(self, args: tuple[Any, ...], named: dict[str, Any]) -> Given:
         """Return the arguments of each rank."""
@@ -380,6 +381,7 @@ class Simulated:
         plan = deviations if isinstance(deviations, Plan) else None
         checks, ranks = self._watching(plan), self.ranks
         run = Run(fn.__name__, self.arch, grid, block, self.cluster, smem, seed, mode, memory, maps, checks, ranks)
+        carried(run)
         run.plan, run.trace, run.alone = plan, self.trace, alone
         run.choices = None if plan or deviations is None else Choices(deviations)
         run.trace = run.trace or (None if recording() is None else Trace())  # of which a timeline takes the time

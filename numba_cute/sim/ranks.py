@@ -48,11 +48,12 @@ class PerRank:
         return f"PerRank({', '.join(map(described, self.values))})"
 
 
-def symmetric(shape: int | Sequence[int], dtype: Any, ranks: int) -> Symmetric:
+def symmetric(shape: int | Sequence[int], dtype: Any, ranks: int, empty: bool = False) -> Symmetric:
     """Make symmetric memory, of zeros: as much on each of `ranks` simulated GPUs, which every rank may access.
 
-    shape: of each rank's part. dtype: an element type of this library's, or NumPy's. CuteError: a shape or a number of
-    ranks that is none, and elements narrower than a byte. `.arrays[r]` is rank r's memory as NumPy has it,
+    shape: of each rank's part. dtype: an element type of this library's, or NumPy's. empty: fill it with NaNs, which
+    kernels are to write: a read of what no rank has written is an UninitializedReadError. CuteError: a shape or a
+    number of ranks that is none, and elements narrower than a byte. `.arrays[r]` is rank r's memory as NumPy has it,
     `.peers` all of it, with the rank as the last mode, and `cute.runtime.from_symmetric(x)` its tensor.
 
     >>> def kernel(mine, peers, rank):
@@ -72,7 +73,7 @@ def symmetric(shape: int | Sequence[int], dtype: Any, ranks: int) -> Symmetric:
         element = np.dtype(dtype.numpy if isinstance(dtype, DType) else dtype)
     except TypeError:
         raise CuteError(f"symmetric: dtype {dtype!r} is no element type") from None
-    return Symmetric(extents, element, number_of(ranks, "symmetric"))  # type: ignore[arg-type]
+    return Symmetric(extents, element, number_of(ranks, "symmetric"), bool(empty))  # type: ignore[arg-type]
 
 
 def number_of(ranks: Any, what: str) -> int:

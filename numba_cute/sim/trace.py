@@ -46,7 +46,7 @@ COPIES = "copies and wgmma"
 
 class Span(NamedTuple):
     """Something that lasted: a thread's wait, or a copy under way. row: its warp, or COPIES. by: who ended it ("" if
-    nobody did). nth: which of the thread's waits for this."""
+    nobody did). nth: which of the thread's waits for this. of: whose it is, of several ranks: "rank 1 "."""
 
     block: tuple[int, ...]
     row: str
@@ -55,6 +55,18 @@ class Span(NamedTuple):
     what: str
     by: str
     nth: int = 0
+    of: str = ""
+
+    @property
+    def key(self) -> tuple[str, tuple[int, ...], str]:
+        """Give what tells its row of the timeline from the others."""
+        return self.of, self.block, self.row
+
+
+def _of(cta: Any) -> str:
+    """Words before those of a block, of several ranks."""
+    gpu = cta.cluster.gpu
+    return f"rank {gpu.rank} " if gpu.of_rank else ""
 
 
 class Trace(Picture):
@@ -119,7 +131,7 @@ class Trace(Picture):
         by = self._woken.pop(t, "")
         if why:
             nth = self._nth[t, why] = self._nth[t, why] + 1
-            self.spans.append(Span(t.cta.index, f"warp {t.index // 32}", start, self.now, why, by, nth))
+            self.spans.append(Span(t.cta.index, f"warp {t.index // 32}", start, self.now, why, by, nth, _of(t.cta)))
 
     def begins(self, op: Any) -> None:
         """Note that the asynchronous operation `op` begins."""
@@ -129,7 +141,7 @@ class Trace(Picture):
         """Note that `op` is complete, with its span."""
         m = op.machine
         self.now += 1
-        self.spans.append(Span(m.cta.index, COPIES, op.began, self.now, op.describe(), ""))
+        self.spans.append(Span(m.cta.index, COPIES, op.began, self.now, op.describe(), "", of=_of(m.cta)))
         for _, region, reads in op.held:
             self.bytes[f"shared {'read' if reads else 'written'} asynchronously"] += region.nbytes
 
@@ -167,19 +179,19 @@ class Trace(Picture):
     def perfetto(self, file: Any) -> None:
         """Write the timeline to `file` for ui.perfetto.dev: a process a block, a thread a warp."""
         spans = self._merged()
-        rows = sorted({(s.block, s.row) for s in spans}, key=_in_order)
-        blocks = list(dict.fromkeys(b for b, _ in rows))
+        rows = sorted({s.key for s in spans}, key=_in_order)
+        blocks = list(dict.fromkeys((of, b) for of, b, _ in rows))
         ids = {row: at for at, row in enumerate(rows)}
         events: list[dict[str, Any]] = []
-        for b in blocks:
-            events.append({"ph": "M", "pid": blocks.index(b), "name": "process_name", "args": {"name": f"block {b}"}})
-        for (b, row), at in ids.items():
-            pid = blocks.index(b)
+        for pid, (of, b) in enumerate(blocks):
+            events.append({"ph": "M", "pid": pid, "name": "process_name", "args": {"name": f"{of}block {b}"}})
+        for (of, b, row), at in ids.items():
+            pid = blocks.index((of, b))
             events.append({"ph": "M", "pid": pid, "tid": at, "name": "thread_name", "args": {"name": row}})
         for s in spans:
             args = {"ended by": s.by} if s.by else {}
             events.append({
-                "ph": "X", "pid": blocks.index(s.block), "tid": ids[s.block, s.row], "ts": s.start,
+                "ph": "X", "pid": blocks.index((s.of, s.block)), "tid": ids[s.key], "ts": s.start,
                 "dur": s.end - s.start, "name": s.what, "args": args,
             })  # fmt: skip
         Path(file).write_text(json.dumps({"traceEvents": events, "displayTimeUnit": "ns"}))
@@ -197,19 +209,17 @@ class Trace(Picture):
         """Draw the timeline: a row a warp; point at a bar to read who waited, for what, and who ended it. Time counts
         instructions issued."""
         spans, d, width = self._merged(), Drawing(), 1200
-        rows = {
-            key: 40.0 + LINE * at for at, key in enumerate(sorted({(s.block, s.row) for s in spans}, key=_in_order))
-        }
+        rows = {key: 40.0 + LINE * at for at, key in enumerate(sorted({s.key for s in spans}, key=_in_order))}
         end = max((s.end for s in spans), default=1)
-        left = 20 + max((wide(f"{block} {row}") for block, row in rows), default=0.0)
+        left = 20 + max((wide(f"{of}{block} {row}") for of, block, row in rows), default=0.0)
         d.legend(10, 8, {"a warp waits": COLOURS[7], "a copy or wgmma is under way": COLOURS[0]})
-        for (block, row), y in rows.items():
-            d.text(10, y + SIZE, f"{block} {row}")
+        for (of, block, row), y in rows.items():
+            d.text(10, y + SIZE, f"{of}{block} {row}")
         for s in spans:
             title = f"{s.what}\n{s.start} to {s.end}" + (f"\nended by {s.by}" if s.by else "")
             colour = COLOURS[0 if s.row.startswith(COPIES) else 7]
             w = max(1.0, width * (s.end - s.start) / end)
-            x, y = left + width * s.start / end, rows[s.block, s.row] + 1
+            x, y = left + width * s.start / end, rows[s.key] + 1
             d.box(x, y, w, LINE - 2, colour, title, steps=(s.start, s.end))
         d.text(left, 40.0 + LINE * len(rows) + SIZE, f"0 to {end} instructions issued", "faint")
         return d
@@ -220,21 +230,21 @@ class Trace(Picture):
         waits: dict[Any, Span] = {}
         for s in self.spans:
             if s.row != COPIES:
-                key = s.block, s.row, s.what, s.nth
+                key = s.key, s.what, s.nth
                 old = waits.get(key, s)
                 waits[key] = old._replace(start=max(old.start, s.start), end=min(old.end, s.end), by=old.by or s.by)
         ends: dict[Any, list[int]] = defaultdict(list)
         found = [s for s in waits.values() if s.end > s.start]
         for s in sorted((s for s in self.spans if s.row == COPIES), key=lambda s: s.start):
-            rows = ends[s.block]
+            rows = ends[s.of, s.block]
             at = next((i for i, end in enumerate(rows) if end <= s.start), len(rows))
             rows[at : at + 1] = [s.end]
             found.append(s._replace(row=COPIES if at == 0 else f"{COPIES} {at + 1}"))
         return found
 
 
-def _in_order(row: tuple[tuple[int, ...], str]) -> Any:
-    """Blocks as they are numbered, then warps, then copies."""
-    block, name = row
+def _in_order(row: tuple[str, tuple[int, ...], str]) -> Any:
+    """Ranks and their blocks as they are numbered, then warps, then copies."""
+    of, block, name = row
     number = name.rsplit(" ", 1)[1]
-    return block[::-1], name.startswith(COPIES), int(number) if number.isdigit() else 1
+    return int(of.split()[1]) if of else 0, block[::-1], name.startswith(COPIES), int(number) if number.isdigit() else 1

@@ -68,7 +68,7 @@ class Pointer(InIR):
     swizzle: Any = None
     readonly: bool = False
     multicast: bool = False
-    __cute_judges__: ClassVar[bool] = True
+    __cute_checks_arguments__: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.dtype, DType):
@@ -76,7 +76,10 @@ class Pointer(InIR):
         if not isinstance(self.space, AddressSpace):
             raise CuteError(f"Pointer: space {shown(self.space)} is not a member of cute.AddressSpace")
         at = self.address
-        if type(at) is not int and not isinstance(at, Leaf) and self.space is not AddressSpace.rmem:
+        if self.space is AddressSpace.rmem:
+            if type(at) is int:
+                raise CuteError(f"Pointer: address {at}: registers have none; cute.make_rmem_tensor makes some")
+        elif type(at) is not int and not isinstance(at, Leaf):
             self._judge_address()
         if self.swizzle is not None and not isinstance(self.swizzle, Swizzle):
             raise CuteError(f"Pointer: swizzle {described(self.swizzle)}: give a Swizzle or None")
@@ -120,7 +123,10 @@ class Pointer(InIR):
         return self.alignment
 
     def toint(self) -> Any:
-        """Return the byte address, before the swizzle: a number of run time, also of an address that is static."""
+        """Return the byte address, before the swizzle: a number of run time, also of an address that is static.
+        CuteError for registers, which have none."""
+        if self.space is AddressSpace.rmem:
+            raise CuteError(f"toint: {self!r} points to registers, which have no address")
         if seam.current_or(None) is None or type(self.address) is not int:
             return self.address
         number = dtypes.Int64 if ADDRESS_BITS[self.space.name] == 64 else dtypes.Int32

@@ -53,7 +53,7 @@ class Tensor(InIR):
 
     iterator: Any
     layout: Any
-    __cute_judges__: ClassVar[bool] = True
+    __cute_checks_arguments__: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         kind = type(self.layout)

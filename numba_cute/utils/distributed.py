@@ -12,7 +12,7 @@ from .. import isa
 from ..arch import atomic_add, load, red, store
 from ..dtypes import BFloat16, DType, Float8E4M3FN, Float8E5M2, Float16, Float32, Int32, Uint32, Uint64
 from ..runtime import from_dlpack, from_symmetric
-from ..seam import CuteError, Int, current, static, traced
+from ..seam import CuteError, Int, Leaf, current, current_or, frozen, traced
 from ..seam.hooks.watch import watch
 from ..tensor.pointer import AddressSpace, Pointer, check_writable, physical
 from ..tensor.ssa import bitcast
@@ -67,6 +67,15 @@ def multimem_ld_reduce(ptr: Pointer, *, dtype: DType, num_elements: int) -> tupl
     ptr: a Pointer into the mapping, at a multiple of all their bytes. dtype: Float32, or Float16 and BFloat16, added as
     Float32, or Float8E4M3FN and Float8E5M2, added as Float16 (sm_100f). num_elements: 4, 8 or 16 bytes of them. Raises
     CuteError for others. PTX multimem.ld_reduce, relaxed, of the system, sm_90.
+
+    >>> x = cute.sim.symmetric((4,), np.float32, ranks=2)
+    >>> x.arrays[0][:], x.arrays[1][:] = [1, 2, 3, 4], 10
+    >>> def kernel(everywhere):
+    ...     words = utils.distributed.multimem_ld_reduce(everywhere.iterator, dtype=cute.Float32, num_elements=4)
+    ...     print(words[0], words[3])
+    >>> cute.simulate(kernel, ranks=2)[1, 1](cute.runtime.from_multicast(x, assumed_align=16))
+    11.0 14.0
+    11.0 14.0
     """
     what = "multimem_ld_reduce"
     at = _everywhere(ptr, what)
@@ -86,36 +95,60 @@ def multimem_ld_reduce(ptr: Pointer, *, dtype: DType, num_elements: int) -> tupl
 
 @traced
 def multimem_ld_reduce_4xf32(ptr: Pointer) -> tuple[Any, ...]:
-    """Load the sums over all GPUs of four Float32 at `ptr`, as four Float32. Any thread. PTX multimem.ld_reduce,
-    sm_90."""
+    """Load the sums over all GPUs of four Float32 at `ptr`, as four Float32. Any thread. PTX multimem.ld_reduce, sm_90.
+
+    >>> x = cute.sim.symmetric((4,), np.float32, ranks=2)
+    >>> of = utils.distributed
+    >>> def kernel(x):
+    ...     at = x.iterator
+    ...     loaded = of.multimem_ld_reduce_4xf32(at), of.multimem_ld_reduce_8xf16(at), of.multimem_ld_reduce_8xbf16(at)
+    ...     loaded += of.multimem_ld_reduce_16xe4m3(at), of.multimem_ld_reduce_16xe5m2(at)
+    ...     print(loaded[0][0], loaded[1][0], len(loaded[4]))
+    >>> everywhere = cute.runtime.from_multicast(x, assumed_align=16)
+    >>> cute.simulate(kernel, ranks=2, arch="sm_100f")[1, 1](everywhere)
+    0.0 0 4
+    0.0 0 4
+    """
     return multimem_ld_reduce(ptr, dtype=Float32, num_elements=4)
 
 
 @traced
 def multimem_ld_reduce_8xf16(ptr: Pointer) -> tuple[Any, ...]:
     """Load the sums over all GPUs of eight Float16 at `ptr`, as four words. Any thread. PTX multimem.ld_reduce,
-    sm_90."""
+    sm_90.
+
+    See the example of `multimem_ld_reduce_4xf32`.
+    """
     return multimem_ld_reduce(ptr, dtype=Float16, num_elements=8)
 
 
 @traced
 def multimem_ld_reduce_8xbf16(ptr: Pointer) -> tuple[Any, ...]:
     """Load the sums over all GPUs of eight BFloat16 at `ptr`, as four words. Any thread. PTX multimem.ld_reduce,
-    sm_90."""
+    sm_90.
+
+    See the example of `multimem_ld_reduce_4xf32`.
+    """
     return multimem_ld_reduce(ptr, dtype=BFloat16, num_elements=8)
 
 
 @traced
 def multimem_ld_reduce_16xe4m3(ptr: Pointer) -> tuple[Any, ...]:
     """Load the sums over all GPUs of sixteen Float8E4M3FN at `ptr`, as four words. Any thread. PTX multimem.ld_reduce,
-    sm_100f."""
+    sm_100f.
+
+    See the example of `multimem_ld_reduce_4xf32`.
+    """
     return multimem_ld_reduce(ptr, dtype=Float8E4M3FN, num_elements=16)
 
 
 @traced
 def multimem_ld_reduce_16xe5m2(ptr: Pointer) -> tuple[Any, ...]:
     """Load the sums over all GPUs of sixteen Float8E5M2 at `ptr`, as four words. Any thread. PTX multimem.ld_reduce,
-    sm_100f."""
+    sm_100f.
+
+    See the example of `multimem_ld_reduce_4xf32`.
+    """
     return multimem_ld_reduce(ptr, dtype=Float8E5M2, num_elements=16)
 
 
@@ -131,7 +164,19 @@ def _as_float(word: Any) -> Any:
 def multimem_st(ptr: Pointer, *words: Any) -> None:
     """Store 1, 2 or 4 `words` of 32 bits (Int32, Uint32 or Float32) to each GPU's memory of a multicast mapping. Any
     thread. ptr: a Pointer into the mapping, at a multiple of all their bytes. Raises CuteError for other numbers. PTX
-    multimem.st, relaxed, of the system, sm_90."""
+    multimem.st, relaxed, of the system, sm_90.
+
+    >>> x, flags = cute.sim.symmetric((8,), np.float32, ranks=2), cute.sim.symmetric((1,), np.int32, ranks=2)
+    >>> def kernel(x, flags, rank):
+    ...     if rank == 1:
+    ...         utils.distributed.multimem_st(x.iterator, cute.Float32(7), cute.Float32(8))
+    ...         utils.distributed.multimem_st_4xb32(x.iterator + 4, *(cute.Float32(9) for i in range(4)))
+    ...         utils.distributed.multimem_red_add1(flags.iterator)
+    >>> args = [cute.runtime.from_multicast(t, assumed_align=4) for t in (x, flags)]
+    >>> cute.simulate(kernel, ranks=2)[1, 1](*args, cute.sim.PerRank(0, 1))
+    >>> x.arrays[0].tolist(), flags.arrays[0].tolist()
+    ([7.0, 8.0, 0.0, 0.0, 9.0, 9.0, 9.0, 9.0], [1])
+    """
     at = _everywhere(ptr, "multimem_st")
     check_writable(ptr, "multimem_st: ptr")
     if len(words) not in (1, 2, 4):
@@ -146,7 +191,10 @@ def multimem_st(ptr: Pointer, *words: Any) -> None:
 @traced
 def multimem_st_4xb32(ptr: Pointer, x: Any, y: Any, z: Any, w: Any) -> None:
     """Store the words `x`, `y`, `z` and `w` to `ptr` in each GPU's memory, as `multimem_st` does. Any thread. PTX
-    multimem.st, sm_90."""
+    multimem.st, sm_90.
+
+    See the example of `multimem_st`.
+    """
     multimem_st(ptr, x, y, z, w)
 
 
@@ -156,7 +204,10 @@ def multimem_red_add1(lock_ptr: Pointer, *, order: str = "release", scope: str =
     thread, after a barrier if others' writes are meant.
 
     lock_ptr: a Pointer to an Int32 or Uint32 in the mapping. order: "release" or "relaxed". scope: "sys", "gpu",
-    "cluster" or "cta". Raises CuteError for others. PTX multimem.red, sm_90."""
+    "cluster" or "cta". Raises CuteError for others. PTX multimem.red, sm_90.
+
+    See the example of `multimem_st`.
+    """
     what = "multimem_red_add1"
     at = _everywhere(_flag(lock_ptr, what), what, "lock_ptr")
     check_writable(lock_ptr, f"{what}: lock_ptr")
@@ -167,7 +218,22 @@ def multimem_red_add1(lock_ptr: Pointer, *, order: str = "release", scope: str =
 @traced
 def red_add1(lock_ptr: Pointer, *, order: str = "release", scope: str = "sys") -> None:
     """Add 1 to a flag in global memory: say that what came before is done. Any thread. lock_ptr: a Pointer to an Int32
-    or Uint32. order, scope: as for `multimem_red_add1`. PTX red, sm_70."""
+    or Uint32. order, scope: as for `multimem_red_add1`. PTX red, sm_70.
+
+    >>> flags = np.zeros(3, np.int32)
+    >>> of = utils.distributed
+    >>> def kernel(flags):
+    ...     if arch.block_idx()[0] == 0:
+    ...         for i in range(3):
+    ...             of.red_add1(flags.iterator + i, scope="gpu")
+    ...     else:
+    ...         of.spin_lock_atom_cas_acquire_wait(flags.iterator, expected_val=1, reset_val=0)
+    ...         of.spin_lock_atom_cas_relaxed_wait(flags.iterator + 1, expected_val=1, reset_val=7)
+    ...         of.spin_lock_ld_lt_relaxed_wait(flags.iterator + 2, expected_val=1)
+    >>> cute.simulate(kernel)[2, 1](cute.runtime.from_dlpack(flags))
+    >>> flags.tolist()
+    [0, 7, 1]
+    """
     _flag(lock_ptr, "red_add1")
     red(lock_ptr, 1, "add", Uint32, sem=_said(order, ("relaxed", "release"), "order", "red_add1"), scope=scope)
 
@@ -186,7 +252,10 @@ def spin_lock_atom_cas_acquire_wait(
     before those who counted it up. One thread; a barrier lets the others go on.
 
     lock_ptr: a Pointer to an Int32 or Uint32 in global memory. scope: "gpu", "sys", "cluster" (sm_90) or "cta". Raises
-    CuteError for others. PTX atom.acquire.cas, sm_70."""
+    CuteError for others. PTX atom.acquire.cas, sm_70.
+
+    See the example of `red_add1`.
+    """
     _wait(lock_ptr, expected_val, reset_val, "acquire", scope, "spin_lock_atom_cas_acquire_wait")
 
 
@@ -195,20 +264,26 @@ def spin_lock_atom_cas_relaxed_wait(
     lock_ptr: Pointer, *, expected_val: Int, reset_val: Int, scope: str = "gpu"
 ) -> None:
     """Wait as `spin_lock_atom_cas_acquire_wait` does, for `lock_ptr` to be `expected_val`, made `reset_val`, with no
-    order for later accesses. scope: as there. One thread. PTX atom.relaxed.cas, sm_70."""
+    order for later accesses. scope: as there. One thread. PTX atom.relaxed.cas, sm_70.
+
+    See the example of `red_add1`.
+    """
     _wait(lock_ptr, expected_val, reset_val, "relaxed", scope, "spin_lock_atom_cas_relaxed_wait")
 
 
 @traced
 def spin_lock_ld_lt_relaxed_wait(lock_ptr: Pointer, *, expected_val: Int, scope: str = "gpu") -> None:
     """Wait while the flag at `lock_ptr` is less than `expected_val`, with no order for later accesses. scope: as for
-    `spin_lock_atom_cas_acquire_wait`. One thread. PTX ld.relaxed, sm_70."""
+    `spin_lock_atom_cas_acquire_wait`. One thread. PTX ld.relaxed, sm_70.
+
+    See the example of `red_add1`.
+    """
     what = "spin_lock_ld_lt_relaxed_wait"
     at = physical(_flag(lock_ptr, what))
     isa.wait_for_count(at, Uint32(expected_val), sem="relaxed", scope=_said(scope, _SCOPES, "scope", what))
 
 
-@static
+@frozen
 class Signals:
     """Signals between the ranks of a group: each has a flag for each slot and rank, which that rank sets or counts up,
     and it waits for. Made on the host by `create`, and given to a kernel; or made in one.
@@ -247,11 +322,16 @@ class Signals:
         if not isinstance(t, Tensor) or t.has_coordinates or t.element_type not in (Int32, Uint32):
             raise CuteError(f"Signals: flags {t!r} must be a tensor of Int32 or Uint32 in global memory")
         shape = t.shape
-        legal = len(shape) == 3 and all(type(n) is int for n in shape) and shape[1] == shape[2] > 1 < shape[0]
-        if not legal:
+        static = isinstance(shape, tuple) and len(shape) == 3 and all(type(n) is int for n in shape)
+        if not static or not shape[1] == shape[2] > 1 < shape[0]:
             raise CuteError(f"Signals: flags of shape {shape} must be of static shape (slots + 1, ranks, ranks)")
+        for name, value in (("rank", self.rank), ("limit", self.limit)):
+            if not isinstance(value, (int, Leaf)) or isinstance(value, bool):
+                raise CuteError(f"Signals: {name} {value!r} must be an integer{' of nanoseconds' * (name == 'limit')}")
         if type(self.rank) is int and not 0 <= self.rank < shape[2]:
             raise CuteError(f"Signals: rank {self.rank} is not one of {shape[2]}")
+        if self.report is not None and not isinstance(self.report, Tensor):
+            raise CuteError(f"Signals: report {self.report!r} must be what Signals.create makes, or None")
 
     @staticmethod
     def create(slots: int, group: Any = None, limit: float = 10.0, name: str = "signals") -> Signals:
@@ -262,6 +342,8 @@ class Signals:
         one. limit: seconds. name: what they are for, in errors. Where a wait takes longer, `check` and the next launch
         raise a PeerError, and the process prints it: all else that uses the GPU says "unspecified launch failure".
         """
+        if current_or(None) is not None:
+            raise CuteError("Signals.create in a kernel: call it on the host, and give the kernel what it made")
         import torch  # here: nothing else needs it
         import torch.distributed as dist
         from torch.distributed import _symmetric_memory as symm_mem
@@ -293,6 +375,8 @@ class Signals:
     def check(self) -> None:
         """Raise the PeerError of a wait that took too long, if there was one. On the host, after a launch: before the
         kernel has ended there may be none yet."""
+        if current_or(None) is not None:
+            raise CuteError("Signals.check in a kernel: call it on the host, after the launch")
         watched = getattr(self, "_cute_watch", None)
         error = None if watched is None else watched.error()
         if error is not None:

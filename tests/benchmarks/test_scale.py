@@ -64,3 +64,30 @@ def test_the_bytes_of_an_all_gather_are_the_simulators(ranks):
         cute.runtime.from_symmetric(x), cute.sim.PerRank(*outs), cute.sim.PerRank(*range(ranks)), ranks
     )
     assert trace.bytes["global read"] == ranks * scale.all_gather_matmul(m, 32, k, ranks).sent
+
+
+@cuda.jit
+def sent(peers, mine, rank, ranks, whole):
+    """Send to each other rank its rows of this rank's product (or the whole of it, to be added up there)."""
+    rows, columns = peers.shape[0], peers.shape[2]
+    for step in range(1, ranks):
+        other = (rank + step) % ranks
+        first = 0 if whole else other * rows
+        for i in range(cuda.threadIdx.x, rows * columns, 32):
+            row, column = i // columns, i % columns
+            peers[row, rank, column, other] = mine[first + row, column]
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("whole", [False, True])
+def test_the_bytes_of_sums_are_the_simulators(ranks, whole):
+    m, n = 16, 8
+    rows = m if whole else m // ranks
+    x = cute.sim.symmetric((rows, ranks, n), np.float16, ranks)
+    products = [np.zeros((m, n), np.float16) for _ in range(ranks)]
+    trace = cute.sim.Trace()
+    cute.simulate(sent, ranks=ranks, trace=trace)[1, 32](
+        cute.runtime.from_symmetric(x), cute.sim.PerRank(*products), cute.sim.PerRank(*range(ranks)), ranks, whole
+    )
+    work = scale.matmul_all_reduce(m, n, 32, ranks, shots=1) if whole else scale.matmul_reduce_scatter(m, n, 32, ranks)
+    assert trace.bytes["global written"] == ranks * work.sent

@@ -8,7 +8,7 @@ import numba_cute as cute
 from numba_cute import arch
 from numba_cute.isa.rows import bulk, fence, tma
 from numba_cute.runtime import from_multicast, from_symmetric
-from numba_cute.sim import DeadlockError, OutOfBoundsError, PerRank, RaceError, symmetric
+from numba_cute.sim import DeadlockError, OutOfBoundsError, PerRank, RaceError, UninitializedReadError, symmetric
 from numba_cute.utils import distributed
 
 from .zoo import BUF, bug, fresh, get, put
@@ -381,5 +381,32 @@ def multimem_on_an_ordinary_address(mended):
         if rank == 0 and cuda.threadIdx.x == 0:
             at = all_of_it.iterator if cute.const_expr(mended) else x.iterator
             distributed.multimem_ld_reduce_4xf32(at)
+
+    return kernel
+
+
+def to_be_filled(ranks):
+    def arguments():
+        return (*signals(ranks)(), from_symmetric(symmetric((ranks, N), cute.Float32, ranks, empty=True)))
+
+    return arguments
+
+
+@between(
+    UninitializedReadError, "global memory data of rank 2 + 128 bytes", "is read by", "of rank 2",
+    "no rank has written it", ranks=4, arguments=to_be_filled(4),
+)  # fmt: skip
+def a_part_that_no_peer_has_written(mended):
+    def kernel(rank, signals, data):
+        t = cuda.threadIdx.x
+        for to in range(4):
+            if cute.const_expr(mended) or rank != 1 or to != 2:
+                data[rank, t, to] = 1.0
+        cuda.syncthreads()
+        if t == 0:
+            signals.meet(0, 1)
+        cuda.syncthreads()
+        if data[1, t, rank] < 0:
+            data[1, t, rank] = 0.0
 
     return kernel

@@ -111,10 +111,10 @@ def test_a_block_of_one_shape_is_known_and_others_are_refused():
     assert ".maxntid 16" in second.ptx and ".reqntid" not in second.ptx and "%ntid" in second.ptx
     cute.simulate(shaped_on_host)(out)
     np.testing.assert_array_equal(out, 800)
-    alone = shaped.bounded(BlockBounds((4, 2, 1)))
+    alone = shaped._bounded_to(BlockBounds((4, 2, 1)))
     with pytest.raises(cute.CuteError, match=r"block \(8, 1, 1\): the kernel is compiled for blocks of \(4, 2, 1\) al"):
         simulate(alone)[1, 8](out)
-    assert alone.bounded(BlockBounds((8, 1, 1))).targetoptions["launch_bounds"].block == (8, 1, 1)
+    assert alone._bounded_to(BlockBounds((8, 1, 1))).targetoptions["launch_bounds"].block == (8, 1, 1)
     assert BlockBounds((4, 2, 1)) != BlockBounds((8, 1, 1)) != (8,)
 
 

@@ -21,8 +21,8 @@ OPERATORS = (
     "__setitem__", "__call__", "__len__", "__iter__", "__contains__", "__bool__", "__int__", "__float__",
     "__repr__",
 )  # fmt: skip
-INNER = frozenset({"make", "found"})
-"""How the simulator makes its numbers for itself."""
+INNER = frozenset({"make", "found", "drawn"})
+"""How the simulator makes its numbers for itself, and what pictures are written with."""
 APART = frozenset({"cute.simulate", "cute.jit"})
 """What runs functions of the user's: the fuzzer itself calls them in other ways."""
 

@@ -171,9 +171,9 @@ def grouped_by_warps(*, target: str, dtype: Any, b_along: int, odd: bool, rows: 
     cut = cut._replace(stages=warps_plan.stages_of(cut, cute.target(target)))  # arrays of NumPy's are an sm_80's
     made = grouped_made(dtype, b_along, rows, epilogue, cut, odd)
     if dtype in FLOAT8:  # of which there are no gradients
-        return [(made.kernel, made.static)]
+        return [(made.kernel, made.given())]
     outer = grouped_outer.plan(a, c, ends, empty((2, k, n), dtype), cut)
-    return [(made.kernel, made.static), (outer.kernel, outer.static)]
+    return [(made.kernel, made.given()), (outer.kernel, outer.given())]
 
 
 def grouped_by_warps_holds(
@@ -266,7 +266,7 @@ BY_TCGEN05 = Space(
 
 def grouped_by_tcgen05(*, target: str, dtype: Any, b_along: int, rows: str, epilogue: str, cut: Any) -> Any:
     made = grouped_made(dtype, b_along, rows, epilogue, cut)
-    return [(made.kernel, made.static)]
+    return [(made.kernel, made.given())]
 
 
 GROUPED_BY_TCGEN05 = Space(

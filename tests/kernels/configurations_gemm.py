@@ -166,7 +166,7 @@ def grouped_launches(*, dtype: Any, b_along: int, cut: Any, scaled: bool) -> lis
     c = empty((m, n), dtype if dtype.width == 16 else cute.BFloat16)
     scales = (empty((m, k // 128), F32), empty((groups, n // 128, k // 128), F32)) if scaled else ()
     made = blockscaled.plan(a, b, ends, *scales, c, cut) if scaled else grouped.plan(a, b, ends, c, cut=cut)
-    return [(made.kernel, made.static)]
+    return [(made.kernel, made.given())]
 
 
 def grouped_holds(*, dtype: Any, b_along: int, cut: Any, scaled: bool) -> bool:
@@ -182,7 +182,7 @@ def of_names(names: Any) -> list[Any]:
 GROUPED = Space(
     {
         "dtype": of_names(grouped.KINDS), "b_along": [-1, -2], "scaled": [False, True],
-        "cut": sorted({grouped.cut_of(rows, 1, n) for rows in (1, 1 << 20) for n in (8, 1 << 16)}),
+        "cut": sorted({grouped.cut_of(rows, 1, n, lambda ctas: 1) for rows in (1, 1 << 20) for n in (8, 1 << 16)}),
     },
     grouped_holds, grouped_launches,
 )  # fmt: skip
@@ -191,7 +191,7 @@ GROUPED = Space(
 def outer_launches(*, dtype: Any, n: int) -> list[tuple[Any, Any]]:
     x, y, c = empty((512, 256), dtype), empty((512, n), dtype), empty((2, 256, n), dtype)
     made = grouped_outer.plan(x, y, empty((2,), I32), c)
-    return [(made.kernel, made.static)]
+    return [(made.kernel, made.given())]
 
 
 OUTER = Space({"dtype": of_names(grouped.KINDS[:2]), "n": [128, 256]}, lambda **_: True, outer_launches)
@@ -213,7 +213,7 @@ def mixed_launches(*, dtype: Any, zeros: bool, cut: Any) -> list[tuple[Any, Any]
     weights = packed(n, k, dtype, zeros)
     x, c = empty((4096, k), dtype), empty((4096, n), dtype)
     made = mixed.plan(x, weights.words, weights.factors, c, weights.middle, n, cut)
-    return [(made.kernel, made.static)]
+    return [(made.kernel, made.given())]
 
 
 @functools.cache
@@ -272,7 +272,7 @@ def conv_launches(*, dtype: Any, modes: int, what: str, epilogue: str, k_tiles: 
     if what == "filters":
         a, b, c_type = empty((outs, pixels), dtype, -2), Columns(x, walk, 64, None), cute.Float32
         c = empty((chosen.splits, outs, b.shape[0]), c_type)
-        args, _ = gemm_plan.arguments(a, b, c, dtype, CLUSTERS, chosen, None, None, c_type, apart=True)
+        args, _ = gemm_plan.arguments(a, b, c, dtype, CLUSTERS, chosen, None, None, c_type, apart=0)
         return [(gemm_plan.kernel_of(chosen), args)]
     counts = gemm_plan.scratch_of(c, chosen, CLUSTERS, steps)
     memory = (empty(counts[:1], F32), empty(counts[1:], I32)) if chosen.splits > 1 else None

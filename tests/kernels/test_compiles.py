@@ -165,6 +165,8 @@ REFUSED = {
     r"shape 3 must be a tuple of ints and ranges": lambda: kernels.warmup("softmax", [(3, 4)]),
     "2 dtypes, and a call has 1 tensors": lambda: kernels.warmup("softmax", [((3,),)], dtypes=["bfloat16"] * 2),
     "'bf16' is no element type": lambda: kernels.warmup("softmax", [((3,),)], dtypes="bf16"),
+    "no calls of softmax are named: give shapes": lambda: kernels.warmup("softmax"),
+    "which calls of matmul": lambda: kernels.warmup("matmul", [], grad=True),
     "leave out shapes": lambda: kernels.warmup(print, [((3,),)]),
     "a has 0 modes|a is bfloat16 of shape": lambda: kernels.warmup("matmul", [((), ())]),
 }

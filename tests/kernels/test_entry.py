@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What entries of kernels share: checks in words, launches that are remembered, operators of torch's."""
 
+import math
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -8,8 +10,11 @@ from numba import cuda
 
 import numba_cute as cute
 from numba_cute import kernels
-from numba_cute.kernels import entry
-from numba_cute.kernels.gemm import amax
+from numba_cute.isa.form.targets import answering_for
+from numba_cute.kernels import carried, entry
+from numba_cute.kernels.gemm import Epilogue, amax
+from numba_cute.kernels.gemm.hook import Hook
+from numba_cute.seam.marks.launches import launching
 
 try:
     import torch
@@ -226,3 +231,52 @@ def test_an_operator_has_gradients_and_is_traced():
     torch.library.opcheck(SCALE.made, (x, w, 2.0))
     traced = torch.compile(lambda x: SCALE(x, w, 2.0) + 1, backend="eager", fullgraph=True)
     assert torch.equal(traced(x.detach()), 6 * x + 1)
+
+
+CONSTANTS = (
+    0.0,
+    -0.0,
+    0,
+    False,
+    1,
+    1.0,
+    True,
+    0j,
+    complex(-0.0, 0),
+    "1",
+    None,
+    math.nan,
+    (0.0,),
+    (-0.0,),
+    ((1,), 1),
+    ((1,), 1.0),
+)
+CONSTANTS += (np.float32(0), np.float32(-0.0), np.float64(0), np.int32(0), entry.Work(None, 1, 1))
+
+
+def test_constants_that_python_takes_for_the_same_are_told_apart():
+    """By what all entries remember their launches by, and by the names of operators' arguments."""
+    keys = [carried.exact((x,)) for x in CONSTANTS]
+    assert len(set(keys)) == len(CONSTANTS) and keys == [carried.exact((x,)) for x in CONSTANTS]
+    names = [carried.name_of((x, "of this test")) for x in CONSTANTS]
+    assert len(set(names)) == len(names) and names == [carried.name_of((x, "of this test")) for x in CONSTANTS]
+
+
+def times(x, factor):
+    return x * factor
+
+
+@needs_torch
+@pytest.mark.parametrize("traced", [False, True])
+def test_an_epilogue_of_minus_zero_is_none_of_zero(traced):
+    a, b = (torch.ones(16, 16).bfloat16().requires_grad_(traced) for _ in range(2))
+    factors = []
+
+    def note(kernel, args, launch):
+        (hook,) = (x for x in args if isinstance(x, Hook))
+        factors.append(str(hook.steps[0].inputs[0].value.value))
+
+    with answering_for("sm_80", 4), launching(note):
+        for factor in (0.0, -0.0, 0.0):
+            kernels.matmul(a, b, epilogue=Epilogue(times, factor))
+    assert factors == ["0.0", "-0.0", "0.0"]

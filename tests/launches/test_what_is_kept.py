@@ -288,15 +288,15 @@ def test_each_launch_is_made_on_the_gpu_of_its_arrays():
         return SimpleNamespace(handle=CONTEXT, device=SimpleNamespace(id=current[-1]))
 
     @contextlib.contextmanager
-    def other():
-        current.append(1)
+    def other(ordinal):
+        current.append(ordinal)
         yield
         current.pop()
 
     real = configured.launched
     with a_gpu() as gpu, pytest.MonkeyPatch.context() as patched:  # undone before the GPU goes, which has its own
         patched.setattr(devices, "get_context", context)
-        patched.setattr(devices, "gpus", {1: other()})
+        patched.setattr(launching, "current_device", other)
         patched.setattr(configured, "launched", lambda *args: on.append(current[-1]) or real(*args))
         x = Array(0x10000, device=(2, 1))
         cuda.jit(takes_one)[1, 32](from_dlpack(x))

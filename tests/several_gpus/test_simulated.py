@@ -93,24 +93,41 @@ def test_an_exchange_may_be_launched_again_and_again(ranks):
             assert out[r][:, 0].tolist() == [1000.0 * ((r + 1) % ranks) + 10 * b + epoch for b in range(2)]
 
 
-def test_all_ranks_meet():
-    made = signals(4)
-    seen = [np.zeros(4, np.int32) for _ in range(4)]
-    place = cute.sim.symmetric((4,), np.int32, 4)
+@pytest.mark.parametrize("ranks", [2, 8])
+def test_all_ranks_meet(ranks):
+    made, place = signals(ranks), cute.sim.symmetric((ranks,), np.int32, ranks)
+    seen = [np.zeros(ranks, np.int32) for _ in range(ranks)]
 
-    def kernel(signals, peers, seen):
+    def kernel(signals, peers, seen, ranks):
         rank = signals.rank
-        for r in range(4):
+        for r in range(ranks):
             peers[rank, r] = 10 + rank
         signals.meet(0, signals.epoch())
-        for r in range(4):
+        for r in range(ranks):
             seen[r] = peers[r, rank]
         signals.meet(1, signals.epoch())
         signals.advance(1)
 
     for _ in range(2):
-        cute.simulate(kernel, ranks=4)[1, 1](made, from_symmetric(place), PerRank(*seen))
-    assert [s.tolist() for s in seen] == [[10, 11, 12, 13]] * 4
+        cute.simulate(kernel, ranks=ranks)[1, 1](made, from_symmetric(place), PerRank(*seen), ranks)
+    assert [s.tolist() for s in seen] == [[10 + r for r in range(ranks)]] * ranks
+
+
+def test_without_the_second_meeting_a_rank_may_be_overtaken():
+    """What the second one is for: a rank that is still reading would find what comes next."""
+    made, place = signals(2), cute.sim.symmetric((2,), np.int32, 2)
+
+    def kernel(signals, peers, turns):
+        rank = signals.rank
+        for turn in range(1, turns + 1):
+            peers[rank, 1 - rank] = turn
+            signals.put(1 - rank, 0, turn)
+            signals.wait(1 - rank, 0, turn)
+            if peers[1 - rank, rank] < 0:
+                peers[0, rank] = 0
+
+    with pytest.raises(CuteError, match="(?s)race: .*rank"):
+        cute.simulate(kernel, ranks=2)[1, 1](made, from_symmetric(place), 2)
 
 
 def test_a_rank_that_does_not_come_is_named():
@@ -121,6 +138,7 @@ def test_a_rank_that_does_not_come_is_named():
 @pytest.mark.parametrize(
     "shape, dtype, says",
     [
+        ((4,), np.int32, r"flags of shape"),
         ((4, 2), np.int32, r"flags of shape \(4, 2\) must be of static shape \(slots \+ 1, ranks, ranks\)"),
         ((4, 2, 3), np.int32, "flags of shape"),
         ((1, 2, 2), np.int32, "flags of shape"),
@@ -130,6 +148,19 @@ def test_a_rank_that_does_not_come_is_named():
 def test_flags_of_another_form_are_refused(shape, dtype, says):
     with pytest.raises(CuteError, match=says):
         Signals(cute.runtime.from_dlpack(np.zeros(shape, dtype)), 0)
+
+
+@pytest.mark.parametrize(
+    "given, says",
+    [
+        ({"rank": "a"}, "rank 'a' must be an integer$"),
+        ({"rank": 0, "limit": 2.5}, "limit 2.5 must be an integer of nanoseconds"),
+        ({"rank": 0, "report": 7}, "report 7 must be what Signals.create makes"),
+    ],
+)
+def test_other_arguments_are_refused(given, says):
+    with pytest.raises(CuteError, match=says):
+        Signals(cute.runtime.from_dlpack(np.zeros((3, 2, 2), np.int32)), **given)
 
 
 def test_ranks_and_slots_that_there_are_not():

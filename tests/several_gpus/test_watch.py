@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import pytest
 import numba_cute as cute
 from numba_cute.compiler.host.failed import LaunchFailed
 from numba_cute.compiler.host.refused import _error_of
-from numba_cute.seam import static
+from numba_cute.seam import frozen
 from numba_cute.seam.hooks import watch
 from numba_cute.seam.hooks.driver import DRIVER
 from numba_cute.utils.distributed import Signals
@@ -23,8 +24,9 @@ def watched(monkeypatch):
     monkeypatch.setattr(DRIVER, "pinned", lambda words: np.zeros(words, np.uint32))
     monkeypatch.setattr(watch, "_WATCHES", [])
     monkeypatch.setattr(watch, "_PAGES", [])
-    monkeypatch.setattr(watch.threading, "Thread", lambda **how: type("None", (), {"start": lambda self: None})())
-    monkeypatch.setattr(watch.atexit, "register", lambda f: None)
+    thread = SimpleNamespace(start=lambda: None)
+    monkeypatch.setattr(watch, "threading", SimpleNamespace(Thread=lambda **how: thread))
+    monkeypatch.setattr(watch, "atexit", SimpleNamespace(register=lambda f: None))
     return watch.watch(2.0, "halo"), np.array([2 << 16 | 3, 5, 7, 9], np.uint32)
 
 
@@ -55,7 +57,7 @@ def test_a_report_names_the_rank_the_slot_the_limit_and_the_kernel(watched):
 def test_signals_inside_an_argument_are_found(watched):
     one, words = watched
 
-    @static
+    @frozen
     class Arguments:
         signals: Signals
         n: int
@@ -63,6 +65,27 @@ def test_signals_inside_an_argument_are_found(watched):
     watch.launched((Arguments(signals(one), 3),), "inner")
     one.words[:] = words
     assert one.error().kernel == "inner"
+
+
+def test_other_arguments_are_left_alone(watched):
+    class Node:
+        def __init__(self):
+            self.next = self
+
+    one, _ = watched
+    watch.launched((Node(), np.zeros(3), None, 1.5, (Node(), signals(None)), cute.make_layout(4)), "other")
+    assert not one.kernels
+
+
+def test_on_the_host_alone(watched):
+    one, _ = watched
+    made = signals(one)
+    for call, says in (
+        (lambda s: s.check(), "Signals.check in a kernel"),
+        (lambda s: Signals.create(2), "create in a"),
+    ):
+        with pytest.raises(cute.CuteError, match=says):
+            cute.simulate(call)[1, 1](made)
 
 
 def test_before_a_launch_the_name_is_that_of_the_signals(watched):

@@ -19,7 +19,7 @@ from ... import seam
 from ...seam.ground.bytecode import operations
 
 _PACKAGE = __name__.split(".")[0]
-_MARKS = ("__cute_cluster__", "__cute_own__")
+_MARKS = ("__cute_cluster__", "__cute_compiled__")
 """Attributes of functions that this library's decorators made something of."""
 
 

@@ -10,7 +10,7 @@ from types import CodeType
 from typing import Any
 
 from ..bridge.reach import Walk
-from ..bridge.walking import Read, Unfollowed
+from ..bridge.walking import ATOMS, Read, Unfollowed
 
 __all__ = ["Unfollowed", "fingerprint"]
 
@@ -44,6 +44,12 @@ class _Digest(Walk):
     def tell(self, *constants: Any) -> None:
         told = _told(constants[0]) if len(constants) == 1 else b"\x1f".join(map(_told, constants))
         self._told.append(told + b"\x1e")
+
+    def refer(self, obj: Any, name: str) -> None:
+        if type(obj) in ATOMS:  # most of all that is told
+            self._told.append(_told(obj) + b"\x1e")
+        else:
+            super().refer(obj, name)
 
     def tell_class(self, what: str, cls: type) -> None:
         told = self._classes.get((what, cls))

@@ -69,14 +69,14 @@ class Kernel:
         own = () if self.__self__ is None else (self.__self__,)
         return Call(self, in_order(self.py_func, (*own, *args), named)[len(own) :])
 
-    def bounded(self, bounds: tuple[int, ...]) -> Kernel:
+    def _bounded_to(self, bounds: tuple[int, ...]) -> Kernel:
         """Return the kernel as it is compiled for these `launch_bounds`; itself, where its own options say others. Of
         one that was made so for blocks of a known shape it is what that was made of, for these."""
         own = self.targetoptions.get("launch_bounds")
         if own == bounds or not hasattr(self.dispatcher, "targetoptions"):
             return self
         if isinstance(own, BlockBounds):
-            return Kernel(self.dispatcher._cute_unbounded, self.__self__, self._bounded).bounded(bounds)
+            return Kernel(self.dispatcher._cute_unbounded, self.__self__, self._bounded)._bounded_to(bounds)
         if own is not None:
             return self
         if bounds not in self._bounded:
@@ -106,7 +106,7 @@ class Kernel:
         except (KeyError, TypeError):
             from .launching import launch  # Numba's own simulator has no launches
 
-            return self._remembered(key, launch(self.bounded(bounds), **settings))  # type: ignore[no-any-return]
+            return self._remembered(key, launch(self._bounded_to(bounds), **settings))  # type: ignore[no-any-return]
 
     def _known_launch(self, given: tuple[Any, ...]) -> Any:
         """Return what launched the kernel before, when `Call.launch` was given the same; None if nothing did."""
@@ -194,7 +194,7 @@ class Call:
         bounds = _bounds(block, max_number_threads, min_blocks_per_mp)
         if launcher is not None:
             with FOLDED:
-                launcher(self.kernel.bounded(bounds), self.args, simulated)
+                launcher(self.kernel._bounded_to(bounds), self.args, simulated)
             return
         settings = {**where, **options, "stream": stream or 0}
         launch = self.kernel._launch_of(bounds, settings)
@@ -307,7 +307,7 @@ def jit(function: UserFunction = None, **options: Any) -> Any:
 
 def _own(function: Any) -> Any:
     """Mark a function as one that this library compiles, whatever it names."""
-    function.__cute_own__ = True
+    function.__cute_compiled__ = True
     return function
 
 
@@ -365,7 +365,7 @@ NUMBA_CUDA = cuda
 """The `numba.cuda` whose names kernels say."""
 
 
-MADE = "__cute_made__"
+MADE = "__cute_from_text__"
 """Set on a function that was made from another text than Python."""
 
 

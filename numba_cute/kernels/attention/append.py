@@ -17,7 +17,7 @@ from numba_cute import arch
 from numba_cute.kernels import entry
 from numba_cute.seam import CuteError
 
-from .entry import check_for_tma, flash_attention
+from .entry import check_for_tma, prepared
 from .plan import bound, rows_first, view
 
 if TYPE_CHECKING:
@@ -122,21 +122,26 @@ def appending(k_cache, v_cache, k_new, v_new, lengths, pages, q, cos, sin, used,
     return kernel, args, (k_new.shape[1], k_new.shape[0], 1), THREADS
 
 
-def planned(*given: Any) -> Any:
-    """Prepare the launch that appends such tensors, and gives the lengths after."""
-    *tensors, interleaved = given
-    for name, t in zip(("k_cache", "v_cache", "k_new", "v_new"), tensors):
+def check_reached(k_cache: Any, v_cache: Any, k_new: Any, v_new: Any, q: Any) -> str:
+    """Refuse tensors that the kernels cannot take; gives the GPU's family. q: or None, if it does not turn."""
+    for name, t in zip(("k_cache", "v_cache", "k_new", "v_new"), (k_cache, v_cache, k_new, v_new)):
         entry.check_place(WHAT, name, t)
         family = entry.check_target(WHAT, t, *FAMILIES)
         check_for_tma(name, t)
-    if tensors[0].dtype.itemsize == 1 and family != entry.WARPGROUPS:
+    if k_cache.dtype.itemsize == 1 and family != entry.WARPGROUPS:
         raise CuteError(
-            f"{WHAT}: k_cache is {entry.described(tensors[0])}; {entry.target_at(tensors[0]).name} has no kernel for "
-            "float8 yet: convert it"
+            f"{WHAT}: k_cache is {entry.described(k_cache)}; {entry.target_at(k_cache).name} has no kernel for float8 "
+            "yet: convert it"
         )
-    if tensors[6] is not None:
-        check_for_tma("q", tensors[6])
-    overlaps = family != entry.WARPS
+    if q is not None:
+        check_for_tma("q", q)
+    return family
+
+
+def planned(*given: Any) -> Any:
+    """Prepare the launch that appends such tensors, and gives the lengths after."""
+    (k_cache, v_cache, k_new, v_new, *_), interleaved = given[:-1], given[-1]
+    overlaps = check_reached(k_cache, v_cache, k_new, v_new, given[6]) != entry.WARPS
 
     def launch(*tensors: Any) -> None:
         if not tensors[2].numel():
@@ -204,7 +209,8 @@ def attention_with_cache(
     not checked; q itself stays as it is. interleaved: as of `rotary`. options: causal, window, scale, softcap, score,
     aux, mask, mask_aux, sink, return_lse, out, num_splits and scales, as of `flash_attention`, whose result this is.
 
-    There are no gradients. CuteError: tensors of other types and shapes, and options that there are not.
+    There are no gradients, and torch.autocast changes nothing. CuteError: tensors of other types and shapes, and
+    options that there are not: nothing is written then.
 
     >>> import torch
     >>> q, new = torch.ones(1, 1, 1, 64, dtype=torch.float16), torch.ones(1, 1, 1, 64, dtype=torch.float16)
@@ -225,13 +231,25 @@ def attention_with_cache(
     entry.check(WHAT, "q", q, rank=4)
     if not entry.pytorch().compiler.is_compiling() and entry.simulated() is not None:
         check_room(k_cache, k_new, seqused_k, page_table)
-    used, turned = OPERATOR(
+    given = (
         k_cache, v_cache, k_new, v_new, seqused_k, page_table, q if turns else None, rotary_cos, rotary_sin,
         bool(interleaved),
     )  # fmt: skip
-    return flash_attention(
-        turned if turns else q, k_cache, v_cache, seqused_k=used, page_table=page_table, **options
-    )  # fmt: skip
+
+    def attend(q: Any, used: Any) -> Any:
+        return prepared(q, k_cache, v_cache, seqused_k=used, page_table=page_table, **options)
+
+    if OPERATOR.watched(given):
+        used, turned = OPERATOR.traced(*given)
+        return attend(turned if turns else q, used)()
+    used, turned = checked(*given)
+    try:
+        call = attend(turned if turns else q, used)  # what it refuses is not begun
+    except CuteError:
+        check_reached(k_cache, v_cache, k_new, v_new, given[6])  # in words of the caches, if it is they
+        raise
+    OPERATOR(*given, into=(used, turned))
+    return call()
 
 
 def check_room(k_cache: Any, k_new: Any, lengths: Any, pages: Any) -> None:

@@ -10,6 +10,7 @@ from numba_cute.seam import CuteError
 from numba_cute.seam.ground.records import dataclass
 
 from .. import entry
+from ..carried import exact
 from ..gemm.operands import counter_of
 from . import plan
 from .blocks import check_for_gradients, check_listed, of_blocks
@@ -126,7 +127,7 @@ def signature(t):
 def decided(tensors, said):
     """The call for tensors, and for the other arguments, as of `decide`: checked and decided, or remembered."""
     try:
-        key = (entry.simulated(), *said, *map(signature, tensors))
+        key = (entry.simulated(), exact(said), *map(signature, tensors))
         found = CALLS.get(key)
     except (AttributeError, TypeError):  # what is no tensor, which is refused, or does not hash
         return decide(tensors, said)
@@ -333,18 +334,20 @@ OPERATOR = entry.Operator(
 )
 
 
-def padded(q, k, v, wanted):
-    """Give q, k and v with zeros behind their heads, to the next dimensions that there are. wanted: whether there must
-    be gradients of them."""
-    (d, dv), pad = (q.shape[-1], v.shape[-1]), entry.pytorch().nn.functional.pad
+def dims_of(q, k, v, wanted):
+    """The dimensions of heads that q, k and v are filled to, those that there are next: their own, if they are such.
+    wanted: whether there must be gradients of them."""
+    d, dv = q.shape[-1], v.shape[-1]
     if q.dtype.itemsize == 1 or (d, dv) in DIMS or (not wanted and d in HEAD_DIMS and dv in HEAD_DIMS):
-        return q, k, v
+        return d, dv
     pairs = DIMS if wanted else tuple(itertools.product(HEAD_DIMS, HEAD_DIMS))
     fit = [pair for pair in pairs if pair[0] >= d and pair[1] >= dv]
-    if not fit or k.shape[-1] != d:  # which is refused
-        return q, k, v
-    to, to_v = min(fit)
-    return pad(q, (0, to - d)), pad(k, (0, to - d)), pad(v, (0, to_v - dv))
+    return min(fit) if fit and k.shape[-1] == d else (d, dv)  # which is refused
+
+
+def filled(t, d):
+    """Give a tensor with zeros behind its heads, of the dimension d then."""
+    return t if t.shape[-1] == d else entry.pytorch().nn.functional.pad(t, (0, d - t.shape[-1]))
 
 
 def flash_attention(
@@ -391,9 +394,25 @@ def flash_attention(
     >>> out.shape, torch.equal(out, v)
     (torch.Size([1, 16, 2, 64]), True)
     """
+    return prepared(
+        *entry.under_autocast(q, k, v), causal=causal, window=window, scale=scale, softcap=softcap, score=score,
+        aux=aux, mask=mask, mask_aux=mask_aux, blocks=blocks, sink=sink, cu_seqlens_q=cu_seqlens_q,
+        cu_seqlens_k=cu_seqlens_k, max_seqlen_q=max_seqlen_q, seqused_k=seqused_k, page_table=page_table,
+        return_lse=return_lse, out=out, num_splits=num_splits, q_descale=q_descale, k_descale=k_descale,
+        v_descale=v_descale, max_seqlen_k=max_seqlen_k, deterministic=deterministic,
+    )()  # fmt: skip
+
+
+def prepared(
+    q, k, v, *, causal=False, window=(None, None), scale=None, softcap=None, score=None, aux=(), mask=None,
+    mask_aux=(), blocks=None, sink=None, cu_seqlens_q=None, cu_seqlens_k=None, max_seqlen_q=None, seqused_k=None,
+    page_table=None, return_lse=False, out=None, num_splits=0, q_descale=None, k_descale=None, v_descale=None,
+    max_seqlen_k=None, deterministic=False,
+):  # fmt: skip
+    """Check a call of `flash_attention`, and give what makes it. What is refused is refused here, before anything is
+    launched or q, k and v are read."""
     torch, lengths = entry.pytorch(), Lengths(cu_seqlens_q, cu_seqlens_k, seqused_k, page_table)
     scales = q_descale, k_descale, v_descale
-    q, k, v = entry.under_autocast(q, k, v)
     mask, mask_aux, listed, *block = of_blocks(WHAT, blocks, mask, mask_aux)
     given = q, k, v, sink, out, *scales, *aux, *mask_aux
     if not torch.compiler.is_compiling():
@@ -409,21 +428,36 @@ def flash_attention(
     if differentiable:
         named = zip(("page_table", "out", "q_descale", "k_descale", "v_descale"), (page_table, out, *scales))
         check_gradients(q, dict(named), tensors, block[0])
-    dv, (q, k, v) = v.shape[-1], padded(q, k, v, differentiable)
-    o, lse = _computed(q, k, v, sink, lengths, scales, listed, tensors, how, out if dv == v.shape[-1] else None)
-    if dv != v.shape[-1]:
-        o = o[..., :dv] if out is None else out.copy_(o[..., :dv])
-    return (o, lse) if return_lse else o
+    (d, width), dv = dims_of(q, k, v, differentiable), v.shape[-1]
+    there = out if dv == width else None
+    if out is not None and there is None:  # it is copied to
+        entry.check(WHAT, "out", out, dtypes=(result_of(q),), shape=(*q.shape[:-1], dv), last=False, like=q)
+    rest = sink, lengths, scales, listed, tensors, how, there
+    call = _call((q, k, v), (d, d, width), *rest)
+
+    def attend():
+        o, lse = _computed(call, filled(q, d), filled(k, d), filled(v, width), *rest)
+        if dv != width:
+            o = o[..., :dv] if out is None else out.copy_(o[..., :dv])
+        return (o, lse) if return_lse else o
+
+    return attend
 
 
-def _computed(q, k, v, sink, lengths, scales, listed, tensors, how, out):
-    """O and the logs of the sums, of heads that the kernels take."""
-    if OPERATOR.watched((q, k, v, sink, *lengths, *scales, listed, tensors)):
+def _call(tensors, dims, sink, lengths, scales, listed, aux, how, out):
+    """The decided call for q, k and v when they are filled; None where the operator is called, which decides."""
+    if OPERATOR.watched((*tensors, sink, *lengths, *scales, listed, aux)):
         if out is not None:
             raise CuteError(f"{WHAT}: out is given, and torch.compile runs, which does not know of it: leave it out")
-        # a plain tuple, for torch.compile makes no named one anew
+        return None
+    like = (t if t.shape[-1] == d else t.new_empty((*t.shape[:-1], d)) for t, d in zip(tensors, dims))
+    return decided((*like, sink, *lengths, out, *scales, *listed[:2]), said_of(how))
+
+
+def _computed(call, q, k, v, sink, lengths, scales, listed, tensors, how, out):
+    """O and the logs of the sums, of heads that the kernels take. call: as of `_call`."""
+    if call is None:  # a plain tuple, for torch.compile makes no named one anew
         return OPERATOR.traced(q, k, v, sink, *lengths, *scales, listed, tensors, tuple(how))
-    call = decided((q, k, v, sink, *lengths, out, *scales, *listed[:2]), said_of(how))
     o = q.new_empty(call.shape, dtype=entry.pytorch().bfloat16 if call.narrow else q.dtype) if out is None else out
     lse = q.new_empty(call.lse_shape, dtype=entry.pytorch().float32)
     run(call, q, k, v, o, lse, lengths, sink, aux_of(how, tensors), scales, listed[:2])

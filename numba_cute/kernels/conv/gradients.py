@@ -76,7 +76,7 @@ def _by_tma(family: str, x: Any, dy: Any, outs: int, walk: Walk, cut: Any) -> Pa
     cut = cut or chosen_parts(family, x, outs, walk, dy.numel() // outs)
     if isinstance(cut, Window):
         return _by_windows(x, outs, walk, cut)
-    own, count, each = cut
+    own, count, each, lengths = cut
     columns, apart = math.prod(walk.taps) * whole(x.shape[1], each), isinstance(own, Plan)
     edge = edge_of(own, outs, columns, clusters_here(own)) if apart else 0
     if apart and not edge:  # fewer clusters fit than the plan counted on: all share
@@ -90,7 +90,7 @@ def _by_tma(family: str, x: Any, dy: Any, outs: int, walk: Walk, cut: Any) -> Pa
         return a, Columns(channels_last(x), walk, each, count), sums
 
     shape = count, outs, columns
-    return Parts(_launched(place, x, dy, shape, own, apart=apart), shape, edge)
+    return Parts(_launched(place, x, dy, shape, own, apart=lengths if apart else None), shape, edge)
 
 
 def _by_windows(x: Any, outs: int, walk: Walk, cut: Window) -> Parts:

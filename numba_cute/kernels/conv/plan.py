@@ -23,7 +23,7 @@ from ..gemm.epilogue import Epilogue
 from ..gemm.indexed import in_vectors
 from ..gemm.launches import sms_here
 from ..gemm.operands import Source
-from ..gemm.plan import TILES_N, Plan, alone_of, fastest, few, k_tiles_of, kernel_extents, pieces_of, room_of
+from ..gemm.plan import TILES_N, Plan, alone_of, fastest, few, first_of, k_tiles_of, kernel_extents, pieces_of, room_of
 from .operands import whole
 from .windows import UNIT, Window, pitch_of, places_of, stages_of
 
@@ -99,11 +99,13 @@ def chosen(
 
 class Groups(NamedTuple):
     """A cut of the gradient of filters: a Plan, which says the parts of the pixels too (`splits`), or an Umma; how
-    many parts these are, whose sums are added; and the channels, of which each tap has whole multiples."""
+    many parts these are, whose sums are added; the channels, of which each tap has whole multiples; and of which
+    lengths the parts are, as of a Plan's `arguments` (`apart`)."""
 
     cut: Plan | Umma
     number: int
     channels: int
+    apart: int = 0
 
 
 def fits(tile: int, extents: tuple[int, ...]) -> bool:
@@ -128,7 +130,8 @@ def chosen_parts(family: str, x: Any, outs: int, walk: Any, pixels: int) -> Grou
     count = places_of(walk, x.shape[0], extents, pitch)
     cut, time = _of_windows(tuning.here(), walk.taps, outs, x.shape[1], count, walk.dilation[-1], sms_here())
     columns = whole(x.shape[1], found.channels) * math.prod(walk.taps)
-    return cut if time < _of_warpgroups(found.cut, outs, columns, pixels, sms_here(), x.shape[1]) else found
+    others = _of_warpgroups(found.cut, outs, columns, pixels, sms_here(), x.shape[1], found.apart)
+    return cut if time < others else found
 
 
 @functools.lru_cache(maxsize=1024)
@@ -178,20 +181,33 @@ def _groups(
         columns = whole(channels, each) * math.prod(taps)
         if fits(cut.tile_n // unit, (whole(channels, each) // unit, *taps)):
             found: Any = (_parts_of if of_warpgroups else _groups_of)(cut, outs, columns, pixels, sms, channels)
-            best = min(best, *((time, Groups(one, count, each)) for time, one, count in found), key=lambda x: x[0])
+            made = ((time, Groups(one, count, each, *apart)) for time, one, count, *apart in found)
+            best = min(best, *made, key=lambda x: x[0])
     return best[1]
 
 
 def _parts_of(
     cut: Any, outs: int, columns: int, pixels: int, sms: int, channels: int
-) -> Iterator[tuple[float, Plan, int]]:
-    """Yield the microseconds of a cut in each number of parts, which have any numbers of pixels."""
+) -> Iterator[tuple[float, Plan, int, int]]:
+    """Yield the microseconds of a cut in each number of parts, which have any numbers of pixels, and their lengths."""
+    for one, apart in () if cut.tail else _helped(cut, outs, columns, pixels, sms):
+        yield _of_warpgroups(one, outs, columns, pixels, sms, channels, apart), one, one.splits, apart
     for count in range(1, min(math.ceil(pixels / UNIT), 2 * sms) + 1):
         one = cut._replace(splits=count)
         if not cut.tail or (count > 1 and edge_of(one, outs, columns, sms)):
-            yield _of_warpgroups(one, outs, columns, pixels, sms, channels), one, count
+            yield _of_warpgroups(one, outs, columns, pixels, sms, channels), one, count, 0
         else:
-            yield math.inf, one, count
+            yield math.inf, one, count, 0
+
+
+def _helped(cut: Plan, outs: int, columns: int, pixels: int, sms: int) -> Iterator[tuple[Plan, int]]:
+    """Yield the cuts whose tiles, fewer than fit at once, have clusters of their own, with those that fit beside these
+    for the rest of their K, and how many parts each of these has."""
+    work, room = math.ceil(outs / (TILE_M * cut.sharers)) * (columns // cut.tile_n), sms // cut.sharers
+    for others in (1, 2, 3) if work < room else ():
+        helped = math.ceil(work * others / (room - work))
+        if helped > 1 and others + helped < math.ceil(pixels / UNIT):
+            yield cut._replace(splits=1 + others), helped
 
 
 def _groups_of(cut: Any, outs: int, columns: int, pixels: int, sms: int, _: int) -> Iterator[tuple[float, Umma, int]]:
@@ -214,8 +230,11 @@ def edge_of(cut: Plan, outs: int, columns: int, clusters: int) -> int:
     return alone // down * cut.tile_n if alone % down == 0 and down <= tuning.numbers("matmul").group_m else 0
 
 
-def _of_warpgroups(cut: Plan, outs: int, columns: int, pixels: int, sms: int, channels: int) -> float:
-    """The microseconds of a gradient of filters, by wgmma. columns: of all taps, of so many `channels`.
+def _of_warpgroups(
+    cut: Plan, outs: int, columns: int, pixels: int, sms: int, channels: int, apart: int = 0
+) -> float:  # fmt: skip
+    """The microseconds of a gradient of filters, by wgmma. columns: of all taps, of so many `channels`. apart: as of
+    Groups.
 
     Of a GPU it knows what an SM takes for a K tile, as of `modelled`, where both operands are contiguous along M and N
     (`outer`), and the least, by its columns, where pixels have more than WIDE channels (`wide`)."""
@@ -226,6 +245,10 @@ def _of_warpgroups(cut: Plan, outs: int, columns: int, pixels: int, sms: int, ch
     room, end = sms // sharers * sharers, 2 * known.epilogue * tile_n / 256
     alone = alone_of(tiles, room, cut)
     each = max(known.outer[tile_n, sharers], known.wide[tile_n] if max(outs, channels) > WIDE else 0)
+    if apart:
+        first = first_of(count - 1, apart, k_tiles)
+        multiply = max(first * each, apart * (math.ceil((k_tiles - first) / (count - 1)) * each + end) - end) + end
+        return float(multiply + known.launch + _added(count * outs * columns))
     multiply = alone // room * (k_tiles * each + end)
     multiply += math.ceil((tiles - alone) * count / room) * (math.ceil(k_tiles / count) * each + end)
     return float(multiply + known.launch + _added(outs * columns * (count - (count - 1) * alone / tiles)))

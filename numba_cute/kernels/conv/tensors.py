@@ -12,6 +12,7 @@ import numba_cute as cute
 from numba_cute import CuteError
 
 from .. import entry
+from ..carried import exact
 from ..gemm.checks import RESULT_TYPES
 from ..gemm.cuts import OF_WARPS, Umma, Warps
 from ..gemm.dense import ROW
@@ -183,7 +184,7 @@ def remembered(known: dict[Any, Any], tensors: list[Any], static: tuple[Any, ...
     makes it, and refuses in words what are no tensors."""
     key: Any = None
     try:
-        key = (entry.simulated(), *static, *entry.kinds(tensors))
+        key = (entry.simulated(), exact(static), *entry.kinds(tensors))
         found = known.get(key)
     except (AttributeError, TypeError):  # some are no tensors
         found = None

@@ -23,7 +23,7 @@ from numba_cute.seam import current, traced
 from .indexed import gather, store_piece
 from .multiply import release
 from .output import Pieces, of_warpgroup, partition
-from .shares import apart_of, part_of_k, share_of
+from .shares import apart_of, part_of_k, share_of, steps_of
 
 TILE_M, ROW = 128, 128  # ROW bytes along K make a tile: one swizzle
 K_BLOCKS = ROW // 32  # a wgmma takes 32 bytes of K
@@ -223,7 +223,8 @@ def gemm(
     pipeline.pipeline_init_arrive(cluster.shape)
     pipeline.pipeline_init_wait(cluster.shape)
     producer, consumer = mainloop.make_participants()
-    scheduler = utils.StaticPersistentTileScheduler.create(schedule, arch.block_idx(), arch.grid_dim())
+    steps = steps_of(schedule, arch.block_idx(), arch.grid_dim())
+    scheduler = utils.StaticPersistentTileScheduler.create(schedule, arch.block_idx(), steps)
     work = scheduler.initial_work_tile_info()
 
     # What TMA copies: A's tile to this CTA alone; of B's tile this CTA fetches its part, for all that share it.

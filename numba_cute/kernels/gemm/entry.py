@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from numba_cute import CuteError
 
 from .. import entry
+from ..carried import exact
 from .checks import check, result_of
 from .cuts import Umma, Warps
 from .epilogue import Epilogue
@@ -99,7 +100,7 @@ _winners: dict[Any, Plan] = {}
 
 def _problem(a: Any, b: Any, c: Any, epilogue: Epilogue | None) -> Any:
     """Give what a measurement holds for: the kinds of the operands, of the result, and of what the epilogue takes."""
-    return (epilogue and epilogue.form, *entry.kinds([a, b, c, *(epilogue.tensors if epilogue else ())]))
+    return (epilogue and exact(epilogue.form), *entry.kinds([a, b, c, *(epilogue.tensors if epilogue else ())]))
 
 
 def _tune(torch: Any, a: Any, b: Any, epilogue: Any, out: Any, out_dtype: Any, cut: Any) -> None:
@@ -137,7 +138,7 @@ def _launched(
     tensors = [a, b, out, *given, *rows]
     key: Any = None
     try:
-        key = (entry.simulated(), *entry.kinds(tensors), form, out_dtype, cut)
+        key = (entry.simulated(), *entry.kinds(tensors), exact(form), out_dtype, cut)
         known = _known.get(key)
     except (AttributeError, TypeError):  # some are no tensors, which is refused in words
         known = None

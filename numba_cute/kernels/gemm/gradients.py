@@ -10,7 +10,6 @@ written out.
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numba_cute as cute
@@ -18,6 +17,7 @@ from numba_cute import CuteError
 from numba_cute.seam.ground.records import dataclass
 
 from .. import entry
+from ..carried import exact
 from ..derivative import Dual, Hanging, dual
 from .epilogue import Epilogue, Form, Given, matrix, sums
 from .taken import broadcast
@@ -27,6 +27,9 @@ KINDS = ("bfloat16", "float16", "float32")
 
 
 # ---------------------------------------------------------------- epilogues that are followed
+
+
+MOST = 256  # forms of epilogues whose derivatives are remembered
 
 
 @dataclass(frozen=True)
@@ -112,10 +115,21 @@ def followed(form: Form, wanted: tuple[int, ...], matrix_counts: bool) -> tuple[
     return tuple(steps), tuple(read)
 
 
-@functools.lru_cache
+_derivatives: dict[Any, dict[Any, Any]] = {}
+
+
 def derivatives(form: Form, wanted: tuple[int, ...]) -> dict[Any, Any]:
     """Give of each slot its derivative as far as the host knows it: a number, or a `Hanging`. CuteError where there is
     none."""
+    key = exact((form, wanted))
+    if key not in _derivatives:
+        if len(_derivatives) >= MOST:
+            _derivatives.clear()
+        _derivatives[key] = _derived(form, wanted)
+    return _derivatives[key]
+
+
+def _derived(form: Form, wanted: tuple[int, ...]) -> dict[Any, Any]:
     values: tuple[Any, ...] = (Hanging("sums"),) * (2 if any(pairs for *_, pairs in form) else 1)
     for function, inputs, _, pairs in followed(form, wanted, True)[0]:
         given = [

@@ -15,6 +15,7 @@ tiles are like those of `dense`; the schedule (`groups.py`) and the two ends of 
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import NamedTuple
 
@@ -245,12 +246,14 @@ class Cut(NamedTuple):
     draws: bool = False
 
 
-def cut_of(rows, groups, n):
-    """Choose the cut for so many rows in so many groups, and N columns."""
+def cut_of(rows, groups, n, room):
+    """Choose the cut for so many rows in so many groups, and N columns. room: `room(ctas)` clusters of so many CTAs run
+    at once."""
     known = tuning.numbers("grouped_gemm")
     if n <= known.narrow:
         return Cut(128, (1, 1), True)
-    return Cut(256, (2, 1)) if rows >= known.shared_rows * groups else Cut(256, (1, 1), True)
+    together = rows >= known.shared_rows * groups and room(2) > 0
+    return Cut(256, (2, 1)) if together else Cut(256, (1, 1), True)
 
 
 def plan(a, b, ends, c, scales_a=None, scales_b=None, cut=None, epilogue=None, rows=(None, None)):
@@ -273,7 +276,7 @@ def plan(a, b, ends, c, scales_a=None, scales_b=None, cut=None, epilogue=None, r
         from . import umma_grouped
 
         return umma_grouped.plan(a, b, ends, c, cut, epilogue, rows)
-    cut = cut or cut_of(product, groups, n)
+    cut = cut or cut_of(product, groups, n, functools.partial(most_clusters, a))
     tile_n, (cluster_m, cluster_n), draws = cut
     ctas = cluster_m * cluster_n
     if tile_n not in (128, 256) or ctas not in (1, 2, 4) or (draws and ctas > 1):

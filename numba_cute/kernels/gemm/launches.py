@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +38,7 @@ def plans_of(cut: Warps | Umma) -> Any:
 
 def simulate(
     a: Any, b: Any, c: Any, dtype: Any, cut: Plan | Warps | Umma = USUAL, epilogue: Epilogue | None = None,
-    clusters: int = 1, c_dtype: Any = None, apart: bool = False, **options: Any,
+    clusters: int = 1, c_dtype: Any = None, apart: int | None = None, **options: Any,
 ) -> None:  # fmt: skip
     """Run the GEMM in the simulator on NumPy's arrays. a, b, c, dtype, cut, epilogue, c_dtype, apart: as of
     `arguments`. clusters: that fit on the device. options: those of `cute.simulate`; arch is the first that has the
@@ -128,7 +129,7 @@ def operands_of(t: Any) -> Any:
 def launch_on(
     tensors: tuple[Any, Any, Any], place: Callable[[Any, Any, Any], tuple[Any, Any, Any]], dtype: Any,
     cut: Plan | Warps | Umma, epilogue: Epilogue | None = None, rows: Any = (None, None), share: int | None = None,
-    apart: bool = False,
+    apart: int | None = None,
 ) -> Callable[..., None]:  # fmt: skip
     """Give what launches the GEMM on tensors like some: two operands, a result, the epilogue's, and the indices.
 
@@ -163,7 +164,7 @@ def launch_on(
         most = clusters_here(cut)
         c = place(*[t.detach() for t in tensors])[2]
         c = of_product(c, indices[0].shape[0]) if indices else c
-        splits = Splits(scratch_of(c, cut, most, epilogue)) if cut.splits > 1 and not apart else Splits()
+        splits = Splits(scratch_of(c, cut, most, epilogue)) if cut.splits > 1 and apart is None else Splits()
 
         @cute.runtime.remembered
         def made(x: Any, y: Any, z: Any, *others: Any) -> Any:
@@ -171,17 +172,28 @@ def launch_on(
             a, c, of_a, of_c, scratch = named_of(a, c, named, others[count:])
             return arguments(a, b, c, dtype, most, cut, own, scratch, c_dtype, of_a, of_c, apart)
 
-    bound: Any = None
+    given = [t.detach() for t in (*tensors, *(epilogue.tensors if epilogue else ()), *indices)]
+    if isinstance(cut, Plan):
+        bind = functools.partial(cute.launch, kernel_of(cut), block=THREADS, pdl=True)
+    else:
+        bind = functools.partial(cute.launch, plans.kernel_of(cut), block=cut.threads, pdl=isinstance(cut, Umma))
+    return repeated(made, splits, bind, given)
+
+
+def repeated(
+    made: Callable[..., Any], splits: Splits, bind: Callable[..., Any], given: list[Any]
+) -> Callable[..., None]:
+    """Give what launches on tensors like some, of which what does not fit is refused here. made: gives the arguments of
+    tensors and of the memory of splits, and the grid. bind: gives what launches on a grid. given: the tensors."""
+    given = [*given, *splits(given[2])]
+    args, grid = made(*given)
+    bound, fresh = bind(grid=grid), ([t.data_ptr() for t in given], args)
 
     def launch(x: Any, y: Any, z: Any, *given: Any) -> None:
-        nonlocal bound
+        nonlocal fresh
         others = [t.detach() if t is z else t for t in given]  # no object comes twice: else nothing is remembered
-        args, grid = made(x, y, z, *others, *splits(z))
-        if bound is None:  # the grid is that of all tensors like these
-            if isinstance(cut, Plan):
-                bound = cute.launch(kernel_of(cut), grid=grid, block=THREADS, pdl=True)
-            else:
-                bound = cute.launch(plans.kernel_of(cut), grid=grid, block=cut.threads, pdl=isinstance(cut, Umma))
-        bound(*args)
+        every = x, y, z, *others, *splits(z)
+        (places, args), fresh = fresh, ([], None)  # the first launch is mostly on these tensors
+        bound(*(args if places == [t.data_ptr() for t in every] else made(*every)[0]))
 
     return launch

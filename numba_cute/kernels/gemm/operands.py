@@ -169,10 +169,11 @@ def counter_of(array):
 class Mapped(entry.Work):
     """A launch whose arguments, with TMA atoms, are made of the tensors.
 
-    arguments: makes them of the tensors; `static` are those of the tensors that it was planned for. ready: a tensor of
-    the launch's own, in the place of the one that is None. counts: whether a counter comes after the tensors. pdl:
-    whether it begins while the one before it ends."""
+    tensors: those that it was planned for. arguments: makes the arguments of tensors. ready: a tensor of the launch's
+    own, in the place of the one that is None. counts: whether a counter comes after the tensors. pdl: whether it begins
+    while the one before it ends."""
 
+    tensors: tuple[Any, ...] = ()
     arguments: Any = None
     ready: Any = None
     counts: bool = False
@@ -190,16 +191,20 @@ class Mapped(entry.Work):
 
         return launch
 
+    def given(self):
+        """Give the arguments of the tensors that it was planned for."""
+        return self.arguments(*whole(self.tensors, self.ready, self.counts))
+
     def simulate(self, *arrays, **options):
         """Run it in the simulator, on the arrays that it was planned for; no others are taken."""
         assert not arrays
         run = cute.simulate(self.kernel, cluster=self.cluster, **options)
-        run[self.grid, self.block, 0, self.smem](*self.static)
+        run[self.grid, self.block, 0, self.smem](*self.given())
 
     def compile(self, *arrays, arch="sm_90a"):
         """Compile the kernel without a GPU, for the arrays that it was planned for; gives what `cute.compile` does."""
         assert not arrays
-        return cute.compile(self.kernel, self.static, arch=arch)
+        return cute.compile(self.kernel, self.given(), arch=arch)
 
 
 def whole(tensors, ready, counts):
@@ -211,9 +216,8 @@ def whole(tensors, ready, counts):
 def mapped(kernel, grid, cluster, tensors, arguments, ready=None, counts=False, block=THREADS, pdl=True):
     """Make the launch of a kernel. tensors: those that it is planned for. arguments: makes its arguments of them, by
     what `cute.runtime.remembered` allows. ready, counts, pdl: as of `Mapped`."""
-    static = arguments(*whole(tensors, ready, counts))
     return Mapped(
-        kernel, grid, block, cluster=cluster, static=static, arguments=arguments, ready=ready, counts=counts, pdl=pdl
+        kernel, grid, block, cluster=cluster, tensors=tensors, arguments=arguments, ready=ready, counts=counts, pdl=pdl
     )  # fmt: skip
 
 

@@ -185,7 +185,7 @@ def room_of(epilogue: Epilogue | None, named: bool = False) -> tuple[int, int]:
 
 def arguments(
     a: Any, b: Any, c: Any, dtype: Any, most_clusters: int, cut: Plan = USUAL, epilogue: Epilogue | None = None,
-    scratch: Any = None, c_dtype: Any = None, rows_a: Any = None, rows_c: Any = None, apart: bool = False,
+    scratch: Any = None, c_dtype: Any = None, rows_a: Any = None, rows_c: Any = None, apart: int | None = None,
     exchange: Any = ALONE, totals: Any = None,
 ) -> tuple[tuple[Any, ...], tuple[int, int, int]]:  # fmt: skip
     """Give the kernel's arguments and grid for arrays of the host (to simulate or compile) or of the device.
@@ -198,6 +198,8 @@ def arguments(
     where an index says which row of A a row of the product is made of, and to which of C it goes: then `a` and `c` have
     the product's rows, and where they lie is where those of the Named begin. C's rows may be no multiples of 16 bytes.
     apart: c is (splits, M, N), and the splits' sums are not added up; of `tail`, whole tiles are in the first matrix.
+    0: they have equal parts of K. Else each tile's first has a cluster of its own, and more of K: what takes as long as
+    so many of the others, of which as many more clusters as that takes have `apart` each.
     exchange: with other GPUs, an `Exchange`. totals: where one that `sends` puts what it adds up.
     """
     c_dtype, like = c_dtype or RESULTS[dtype], epilogue.matrix if epilogue else None
@@ -223,7 +225,7 @@ def arguments(
     # How the sums of a piece lie over threads: as those of any wgmma of its width.
     piece_mma = cute.make_tiled_mma(mma_op(cute.BFloat16, pieces.columns, *majors), (TILE_M // 64, 1, 1))
 
-    (m, k), n, batches = a.shape[-2:], b.shape[-2], c.shape[0] if len(c.shape) == 3 and not apart else 1
+    (m, k), n, batches = a.shape[-2:], b.shape[-2], c.shape[0] if len(c.shape) == 3 and apart is None else 1
     check_parts(cut, parts * splits, k, dtype)
     clusters_m, tiles_n = math.ceil(m / (TILE_M * sharers)), math.ceil(n / tile_n)
     rows, columns = clusters_m * sharers * TILE_M, tiles_n * tile_n
@@ -257,6 +259,10 @@ def arguments(
         schedule = exchange.schedule(*order)
         clusters = work if parts > 1 else math.ceil(work / math.ceil(work / most_clusters))
     elif apart:
+        first = cute.Int32(first_of(splits - 1, apart, k_tiles_of(k, dtype)))
+        schedule, clusters = Shares(*order, cute.Int32(0), cute.Int32(splits), True, first), work
+        clusters += math.ceil(work * (splits - 1) / apart)
+    elif apart == 0:
         schedule = Shares(*order, cute.Int32(alone), cute.Int32(splits), True)
         pieces_of_work = alone + (work - alone) * splits
         clusters = math.ceil(pieces_of_work / math.ceil(pieces_of_work / most_clusters))
@@ -317,6 +323,15 @@ def check_parts(cut: Any, count: int, k: int, dtype: Any) -> None:
 def alone_of(work: int, most_clusters: int, cut: Any) -> int:
     """Count the tiles of clusters that are not shared: of `work`, those of whole rounds, or none. cut: with `tail`."""
     return work // most_clusters * most_clusters if cut.tail else 0
+
+
+EPILOGUE = 4
+"""K tiles that take as long as the end of a tile of 192 columns, about (H200)."""
+
+
+def first_of(others: int, each: int, k_tiles: int) -> int:
+    """Count the K tiles of a tile's first share, as many as take as long as `each` of its `others`, with their ends."""
+    return min(k_tiles - others, math.ceil((each * k_tiles + others * (each - 1) * EPILOGUE) / (each + others)))
 
 
 def scratch_of(c: Any, cut: Plan, most_clusters: int, epilogue: Epilogue | None = None) -> tuple[int, int]:

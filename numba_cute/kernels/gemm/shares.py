@@ -7,18 +7,27 @@ from __future__ import annotations
 from typing import Any
 
 from numba_cute import utils
-from numba_cute.seam import current, frozen, traced
+from numba_cute.seam import current, frozen, quotient, remainder, traced
 
 
 @frozen
 class Shares(utils.PersistentTileSchedulerParams):
     """Tiles in their order, the last of them several times over. whole: how many clusters' tiles come before these.
     splits: how many clusters share each of these; the layer of a tile says which of its shares it is (`share_of`).
-    apart: the shares are not added up: each is of a matrix of the result, a tile that is not shared of the first."""
+    apart: the shares are not added up: each is of a matrix of the result, a tile that is not shared of the first.
+    first: K tiles of the first of such shares, where it is longer than the others; as many clusters as there are tiles
+    have one of these each, and those after them the others, in turn."""
 
     whole: Any = 0
     splits: Any = 1
     apart: bool = False
+    first: Any = None
+
+    @property
+    def tiles(self) -> Any:
+        """The number of clusters' tiles."""
+        m, n, batch = self.problem_shape_ncluster_mnl
+        return m * n * batch
 
     @property
     def all_shared(self) -> bool:
@@ -28,11 +37,13 @@ class Shares(utils.PersistentTileSchedulerParams):
     @property
     def num_clusters(self) -> Any:
         """The number of pieces of work."""
-        m, n, batch = self.problem_shape_ncluster_mnl
-        return self.whole + (m * n * batch - self.whole) * self.splits
+        return self.whole + (self.tiles - self.whole) * self.splits
 
     def decode(self, index: Any) -> tuple[Any, Any, Any]:
         """Return the place (m, n, layer) of the `index`-th piece of work."""
+        if self.first is not None:
+            m, n, _ = utils.PersistentTileSchedulerParams.decode(self, remainder(index, self.tiles))
+            return m, n, quotient(index, self.tiles)
         b, beyond = current(), index - self.whole
         alone = b.compare("<", index, self.whole)
         tile = b.select(alone, index, self.whole + beyond // self.splits)
@@ -48,16 +59,25 @@ class Shares(utils.PersistentTileSchedulerParams):
 
 @traced
 def apart_of(schedule):
-    """Return into how many matrices a schedule's shares go; None where it has none of its own."""
-    return schedule.splits if getattr(schedule, "apart", False) else None
+    """Return a schedule whose shares go into a matrix each, None of another."""
+    return schedule if getattr(schedule, "apart", False) else None
+
+
+@traced
+def steps_of(schedule, block, grid):
+    """Return the grid by which a cluster goes from one piece of work to its next. block, grid: as of the kernel."""
+    if getattr(schedule, "first", None) is None:
+        return grid
+    b, tiles = current(), schedule.tiles
+    return grid[0], grid[1], b.select(b.compare("<", block[2], tiles), 2 * tiles, grid[2] - tiles)
 
 
 @traced
 def share_of(layer, splits, apart=None):
     """Return a layer's batch and share: below `splits` one of so many, and `splits` of a tile that is not shared.
-    apart: of `apart_of`; there are as many shares then, and the batch is the result's."""
+    apart: of `apart_of`; the shares are that schedule's then, and the batch is the result's."""
     if apart is not None:
-        return layer % apart, layer
+        return layer % apart.splits, layer
     return (layer, 0) if splits == 1 else (layer // (splits + 1), layer % (splits + 1))
 
 
@@ -66,11 +86,17 @@ def part_of_k(k_tiles, share, splits, part, parts, apart=None):
     """Return the first K tile of a share's part, and the first that is not. share, splits, apart: as of `share_of`.
     part, parts: of a share."""
     first, end = part * k_tiles // parts, (part + 1) * k_tiles // parts
+    b = current()
     if apart is not None:
-        splits = apart
+        if apart.first is not None:
+            others, rest = apart.splits - 1, k_tiles - apart.first
+            begin, stop = apart.first + (share - 1) * rest // others, apart.first + share * rest // others
+            longest = b.compare("==", share, 0)
+            return b.select(longest, 0, begin), b.select(longest, apart.first, stop)
+        splits = apart.splits
     elif splits == 1:
         return (0, k_tiles) if parts == 1 else (first, end)
-    index, count, b = share * parts + part, splits * parts, current()
+    index, count = share * parts + part, splits * parts
     alone = b.compare("==", share, splits)
     begin, stop = index * k_tiles // count, (index + 1) * k_tiles // count
     return b.select(alone, first, begin), b.select(alone, end, stop)

@@ -9,7 +9,9 @@ sums fetch before these are there.
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 from numba import cuda
@@ -181,10 +183,11 @@ def grouped(
                 multiplier.multiply(k_tiles)
 
 
-def choose(rows: int, groups: int, n: int) -> Umma:
-    """Choose the cut for so many rows in so many groups, and N columns."""
+def choose(rows: int, groups: int, n: int, room: Callable[[int], int]) -> Umma:
+    """Choose the cut for so many rows in so many groups, and N columns. room: `room(ctas)` clusters of so many CTAs run
+    at once."""
     tile_n = 128 if n <= 128 else 256
-    return Umma(tile_n, 2 if rows >= TALL * groups else 1)
+    return Umma(tile_n, 2 if rows >= TALL * groups and room(2) > 0 else 1)
 
 
 def plan(
@@ -195,7 +198,7 @@ def plan(
     epilogue, rows: as of `grouped.plan`."""
     indices = [r for r in rows if r is not None]
     count, (groups, n, _) = indices[0].shape[0] if indices else a.shape[0], b.shape
-    cut = cut or choose(count, groups, n)
+    cut = cut or choose(count, groups, n, functools.partial(most_clusters, a))
     umma_plan.check_alone("grouped_gemm", cut, entry.element_type(a))
     columns = math.ceil(n / cut.tile_n)
     most = (count // (TILE_M * cut.ctas) + min(groups, count)) * columns

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 from numba import cuda
@@ -96,17 +97,21 @@ def outer(
         leaving.tail(warp_idx)
 
 
-def choose(rows: int, groups: int, m: int, n: int, sms: int) -> Umma:
-    """Choose the cut that takes the least time, by the model of `umma_plan`, for groups of so many rows each."""
+def choose(rows: int, groups: int, m: int, n: int, sms: int, room: Callable[[int], int]) -> Umma:
+    """Choose the cut that takes the least time, by the model of `umma_plan`, for groups of so many rows each. room:
+    `room(ctas)` clusters of so many CTAs run at once."""
     k_tiles = max(1, math.ceil(rows / groups / DEPTH))
-    return min(umma_plan.CUTS, key=lambda cut: umma_plan.clocks(cut, groups, m, n, k_tiles, sms))
+    fit = [cut for cut in umma_plan.CUTS if cut.ctas == 1 or room(cut.ctas) > 0]
+    return min(fit, key=lambda cut: umma_plan.clocks(cut, groups, m, n, k_tiles, sms))
 
 
 def plan(x: Any, y: Any, ends: Any, c: Any, cut: Umma | None = None) -> Any:
     """Plan the launch. x, y, ends, c: as of `grouped_outer.plan`. cut: an Umma of one cluster's CTAs, or None for the
     one that is thought best."""
     groups, m, n = c.shape
-    cut = cut or choose(x.shape[0], groups, m, n, entry.multiprocessors(x))
+    cut = cut or choose(
+        x.shape[0], groups, m, n, entry.multiprocessors(x), functools.partial(most_clusters, x)
+    )  # fmt: skip
     umma_plan.check_alone("grouped_gemm", cut, entry.element_type(x))
     tiles_m, tiles_n = math.ceil(m / (TILE_M * cut.ctas)), math.ceil(n / cut.tile_n)
     counts = tiles_m, tiles_n, tiles_m * tiles_n * groups

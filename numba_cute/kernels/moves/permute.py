@@ -6,8 +6,10 @@ left of it decides how it is done.
 
 - Another mode is innermost in x than in the result, and rows and columns begin at multiples of 16 bytes: tiles are
   transposed in registers and shared memory (turn.py).
-- Anything else, a copy, the same innermost mode, odd or short extents, any strides: boxes go by way of shared memory,
-  read along x's runs and written along the result's (box.py).
+- Another mode is innermost, and they begin anywhere: tiles go by way of shared memory, in words of 4 bytes as they lie
+  in x, and in vectors of 16 bytes as these lie in the result (skew.py).
+- Anything else, a copy, the same innermost mode, short extents, any strides: boxes go by way of shared memory, read
+  along x's runs and written along the result's (box.py).
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from numba_cute.kernels import entry
-from numba_cute.kernels.moves import box, turn
+from numba_cute.kernels.moves import box, skew, turn
 from numba_cute.kernels.moves.places import moved
 from numba_cute.seam import CuteError
 
@@ -35,7 +37,7 @@ def plan(x: Any, y: Any, order: Sequence[int]) -> Any:
     if 0 in x.shape:
         return lambda x, y: None
     of = moved(x, y, order)
-    return turn.work(of) or box.work(of)
+    return turn.work(of) or skew.work(of) or box.work(of)
 
 
 def result(x: torch.Tensor, order: list[int]) -> torch.Tensor:

@@ -73,13 +73,13 @@ def centred(team, xs, row):
     m = team.mean(team.reduce((total(values),), added)[0])
     values = team.there_only(values - m, row, 0)
     squares = team.reduce((total(values * values),), added)[0]
-    xs.refill(team, row)
     return m, values, squares
 
 
 def groupnorm_forward(x, weight, bias, y, mean, rstd, eps, grouping, spread):
     """Normalise the rows of x (images * groups, elements); mean and rstd, one for each row, are for the backward. All
     but x, y and eps may be None."""
+    assert not spread.stages  # a row goes from memory to registers, as `FORWARD` and `BACKWARD` say
     team = Team.create(spread, row_count(x), 1)
     xs = Stream.create(team, rows_in(x))
     xs.open(team)
@@ -115,6 +115,7 @@ def of_channel(team: Team, line: Any, row: Any, grouping: Grouping) -> Any:
 
 def row_statistics(x, means, squares, spread):
     """Write the mean of each row of x, and the sum of its elements' squared distances from that."""
+    assert not spread.stages  # a row goes from memory to registers, as `FORWARD` and `BACKWARD` say
     team = Team.create(spread, row_count(x), 1)
     xs = Stream.create(team, rows_in(x))
     xs.open(team)
@@ -141,6 +142,7 @@ def applied(team, values, m, r, weight, bias, row, grouping):
 def groupnorm_apply(x, weight, bias, mean, rstd, y, grouping, spread):
     """y = (x - mean) * rstd * weight + bias of each row (images * channels * parts, length); weight and bias may be
     None."""
+    assert not spread.stages  # a row goes from memory to registers, as `FORWARD` and `BACKWARD` say
     team = Team.create(spread, row_count(x), 1)
     xs = Stream.create(team, rows_in(x))
     xs.open(team)
@@ -156,8 +158,6 @@ def groupnorm_apply(x, weight, bias, mean, rstd, y, grouping, spread):
                 team.put_some(team.at(rows_in(y), row), row, values, first, CHUNK)
         else:
             values = xs.take(team, row, 0)
-            team.meeting.sync()
-            xs.refill(team, row)
             team.write(rows_in(y), row, applied(team, values, m, r, weight, bias, row, grouping))
         row = team.following(row)
 
@@ -176,6 +176,7 @@ def sums_of(team, xs, dys, row, m, r):
 
 def channel_sums(x, dy, mean, rstd, products, sums, grouping, spread):
     """Sum dy * h to products and dy to sums, of each row of x and dy (images * channels * parts, length)."""
+    assert not spread.stages
     team = Team.create(spread, row_count(x), 2)
     xs, dys = Stream.create(team, rows_in(x)), Stream.create(team, rows_in(dy))
     xs.open(team)
@@ -187,8 +188,6 @@ def channel_sums(x, dy, mean, rstd, products, sums, grouping, spread):
     while row < team.end:
         m, r = of_group(team, mean, row, grouping), of_group(team, rstd, row, grouping)
         both = team.reduce(sums_of(team, xs, dys, row, m, r), added)
-        xs.refill(team, row)
-        dys.refill(team, row)
         team.write_one(cute.make_tensor(products), row, both[0])
         team.write_one(cute.make_tensor(sums), row, both[1])
         row = team.following(row)
@@ -222,9 +221,6 @@ def groupnorm_backward(x, dy, weight, mean, rstd, products, sums, dx, grouping, 
                 team.put_some(team.at(rows_in(dx), row), row, values, first, CHUNK)
         else:
             h, g = (xs.take(team, row, 0) - m) * r, dys.take(team, row, 0)
-            team.meeting.sync()
-            xs.refill(team, row)
-            dys.refill(team, row)
             team.write(rows_in(dx), row, gradient_of(h, g, w, of_groups, r))
         row = team.following(row)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, TypeVar
 
 from ... import dtypes
@@ -71,6 +71,8 @@ class ByRow:
     fixed: ClassVar[Case] = {}
 
     def __post_init__(self) -> None:
+        if self._fits():
+            return
         given: dict[str, Any] = {}
         for choice in choices(type(self)):
             legal = legal_values(type(self), choice, tuple(given.items()))
@@ -80,6 +82,25 @@ class ByRow:
                     f"{known_name(self)}: {choice.field} {_shown(value)} {self._rule(choice, value, legal)}"
                 )
             given |= self._sets(choice)
+
+    def _fits(self) -> bool:
+        """Say whether some case is what all fields say: the first rows are asked, and the others, which take long to
+        read, only if these have none."""
+        cls = type(self)
+        given: dict[str, Any] = {}
+        for choice in choices(cls):
+            value = vars(self)[choice.field]
+            if choice.spread and (not isinstance(value, tuple) or len(value) != len(choice.keys)):
+                return False  # to be completed, or refused
+            try:
+                given |= self._sets(choice)
+            except TypeError:  # what does not hash
+                return False
+        left = next(filter(None, (b.narrowed(given) for row in cls.rows for b in blocks_of(cls, row))), None)
+        return left is not None and all(
+            any(type(v) is type(vars(self)[c.field]) and v == vars(self)[c.field] for v in _values(c, left))
+            for c in choices(cls)
+        )
 
     @classmethod
     def _narrow(cls, block: Block) -> Block | None:
@@ -119,10 +140,15 @@ def choices(cls: type[ByRow]) -> tuple[Choice, ...]:
 
 
 @remembered
+def blocks_of(cls: type[ByRow], row: Instr) -> tuple[Block, ...]:
+    """The cases of a row that an operation has, as products of choices."""
+    return tuple(filter(None, map(cls._narrow, row.cases.blocks)))
+
+
+@remembered
 def blocks(cls: type[ByRow]) -> tuple[tuple[Instr, Block], ...]:
     """The cases of its rows that an operation has, as products of choices."""
-    found = ((row, cls._narrow(block)) for row in cls.rows for block in row.cases.blocks)
-    return tuple((row, block) for row, block in found if block is not None)
+    return tuple((row, block) for row in cls.rows for block in blocks_of(cls, row))
 
 
 def cases(cls: type[ByRow], *names: str) -> list[tuple[Instr, Case]]:
@@ -148,8 +174,14 @@ def legal_values(cls: type[ByRow], choice: Choice, given: tuple[tuple[str, Any],
     for _, block in blocks(cls):
         left = block.narrowed(dict(given))
         if left is not None:
-            found.update((value, None) for case in left.over(choice.keys) for value in choice.of(case))
+            found.update(dict.fromkeys(_values(choice, left)))
     return tuple(found)
+
+
+def _values(choice: Choice, block: Block) -> Iterator[Any]:
+    """Yield the values that a field has in a block of cases."""
+    for case in block.over(choice.keys):
+        yield from choice.of(case)
 
 
 _MOST = 4096
@@ -170,7 +202,7 @@ def form(op: ByRow) -> tuple[Instr, Case]:
 
 @remembered
 def _fitting(cls: type[ByRow], given: tuple[tuple[str, Any], ...]) -> tuple[Instr, Case]:
-    left = ((row, block.narrowed(dict(given))) for row, block in blocks(cls))
+    left = ((row, block.narrowed(dict(given))) for row in cls.rows for block in blocks_of(cls, row))
     row, block = next((row, block) for row, block in left if block is not None)
     return row, {name: values[0] for name, values in block.choices.items() if name in _facts(cls)}
 

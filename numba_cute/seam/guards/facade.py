@@ -68,7 +68,7 @@ def demanded(package: str, name: str, module: str) -> Any:
 
 def takes_locations(fn: Any) -> bool:
     """Return whether a function or method takes `loc` and `ip` and ignores them."""
-    return getattr(fn, "__cute_located__", False) is True
+    return getattr(fn, "__cute_takes_locations__", False) is True
 
 
 def plain(fn: Any) -> Any:
@@ -99,7 +99,7 @@ def _published(value: Any) -> Any:
 
 @functools.cache
 def _locate_methods(cls: type) -> None:
-    if "__init__" in vars(cls) and not getattr(cls, "__cute_judges__", False):
+    if "__init__" in vars(cls) and not getattr(cls, "__cute_checks_arguments__", False):
         own = hasattr(cls, "__post_init__")
         made = vars(cls)["__init__"]
         setattr(cls, "__init__", _guarded(made) if own else _checked(made))  # noqa: B010 - to mypy methods are fixed
@@ -173,14 +173,14 @@ def _located(fn: Any) -> Any:
                 raise _error_for_user(fn, args, named, e)  # noqa: B904 - it has its cause, or is `e`
 
     made = _wrapper(call, fn)
-    made.__cute_located__ = True
+    made.__cute_takes_locations__ = True
     return made
 
 
 @functools.cache
 def _guarded(fn: Any) -> Any:
     """The function, whose exceptions are put into words."""
-    if hasattr(fn, "__cute_guards__") or takes_locations(fn):
+    if hasattr(fn, "__cute_guard__") or takes_locations(fn):
         return fn
 
     def operator(self: Any, other: Any, /, *, loc: Any = None, ip: Any = None) -> Any:  # costs half of what `call` does
@@ -252,7 +252,7 @@ def _is_inner(frame: FrameType | None) -> bool:
 @functools.cache
 def _checked(init: Any) -> Any:
     """A constructor, which refuses fields of other kinds than the class says."""
-    if hasattr(init, "__cute_guards__"):
+    if hasattr(init, "__cute_guard__"):
         return init
 
     def call(self: Any, /, *args: Any, **named: Any) -> None:
@@ -271,5 +271,5 @@ def called_by_hook(frame: Any) -> bool:
 
 def _wrapper(call: Any, fn: Any) -> Any:
     call.__code__ = call.__code__.replace(co_name=fn.__name__)  # reports name the function that the user called
-    call.__cute_guards__ = True
+    call.__cute_guard__ = True
     return functools.update_wrapper(call, fn)

@@ -20,7 +20,7 @@ from .driver import DRIVER
 WORDS = 4
 """Of a report: rank + 1 and slot (16 bits each), what the flag was, what it was to be, and the block; 0 at first."""
 _PER_PAGE = 64
-_EVERY = 0.1
+_EVERY = 0.05
 """Seconds between two looks at the reports."""
 
 
@@ -79,15 +79,16 @@ def launched(args: Any, kernel: str) -> None:
 
 
 def _note(x: Any, kernel: str) -> None:
-    found = getattr(x, "_cute_watch", None)
-    if found is not None:
-        found.kernels[kernel] = None
+    """Note it of what an argument holds: those of this library, and tuples, hold nothing that holds them."""
     if isinstance(x, tuple):
         for y in x:
             _note(y, kernel)
-    elif hasattr(type(x), "__dataclass_fields__"):
-        for y in vars(x).values():
-            _note(y, kernel)
+    elif hasattr(type(x), "__cute_frozen__"):
+        for name, y in vars(x).items():
+            if name == "_cute_watch" and y is not None:
+                y.kernels[kernel] = None
+            else:
+                _note(y, kernel)
 
 
 def found() -> PeerError | None:

@@ -8,7 +8,7 @@ from typing import Any
 from ..ground.error import CuteError
 from .decorators import field_names, is_frozen_class
 
-_WHY = "__cute_of_host__"
+_WHY = "__cute_host_only__"
 _SOME: list[bool] = []
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..ground.access import Access
-from ..ground.clocks import READS
+from ..ground.clocks import FULL, READS, all_of, distinct_bases
 from ..ground.report import Place, RaceError, of_block, who
 from ..hardware.watch import Check
 from .races import Races
@@ -51,11 +51,16 @@ class Launch:
 
 
 class Sequence:
-    """Launches of one stream. `cute.simulate.sequence()` makes one."""
+    """Launches of one stream, of each rank's GPU. `cute.simulate.sequence()` makes one.
+
+    known: what each of several ranks knows of what all did, when it has ended the launches until now: its own stream
+    tells it of its own alone. left: what releases have left in memory."""
 
     def __init__(self) -> None:
         self.launches: list[Launch] = []
         self.current: Launch | None = None
+        self.known: dict[int, Any] = {}
+        self.left: dict[Any, Any] = {}
 
     def begin(self, kernel: str, dependent: bool) -> None:
         """Begin a launch. dependent: by programmatic dependent launch."""
@@ -64,7 +69,7 @@ class Sequence:
         before = frozenset(range(number)) if last is None or not dependent else last.next_before
         self.current = Launch(number, kernel, dependent and last is not None, before)
         for launch in self.launches:
-            if launch.number in before:
+            if launch.number in before and not self.known:
                 launch.touched.clear()
 
     def end(self, run: Any) -> None:
@@ -74,12 +79,23 @@ class Sequence:
         if launch is None or not found:
             return
         found[0].tell(launch, self.launches[-1] if self.launches else None)
+        if run.remembers:
+            self.known = {gpu.rank: all_of(gpu.clusters) for gpu in run.gpus}
+            self.left = {key: left for key, left in run.left.items() if key[0] is None}
         self.launches.append(launch)
         self.current = None
 
 
 SEQUENCE: ContextVar[Sequence | None] = ContextVar("SEQUENCE", default=None)
 """The sequence of which launches are part."""
+
+
+def carried(run: Any) -> None:
+    """Let a launch of several ranks begin with what the ranks know of earlier ones of its sequence."""
+    s = SEQUENCE.get()
+    run.remembers = s is not None and len(run.gpus) > 1 and any(type(c) is Dependents for c in run.watch.checks)
+    if s is not None and run.remembers:
+        run.known, run.left = s.known, {key: left.copy() for key, left in s.left.items()}
 
 
 class Dependents(Check):
@@ -109,13 +125,15 @@ class Dependents(Check):
             c.epoch += 1
 
     def launches_dependents(self, m: Any) -> None:
-        self._triggers.setdefault(m.cta.index, (m.place, self._after_wait(m)))
+        rank = m.cta.cluster.rank
+        self._triggers.setdefault((rank, m.cta.index), (m.place, self._after_wait(m, rank)))
 
     def accesses(
         self, m: Any, memory: Any, region: Any, write: bool, atomic: str | None = None, asynchronous: bool = False,
         remember: bool = True,
     ) -> None:  # fmt: skip
-        if memory.space != "global memory":
+        s = self._sequence
+        if memory.space != "global memory" or s is None or s.current is None:
             return
         for launch, touched in self._others(memory):
             ended = None  # is asked once, and of most accesses never
@@ -126,11 +144,17 @@ class Dependents(Check):
                 for number in distinct(found) - {0} if found.any() else ():
                     members = [number] if of_writers else touched.history.members(number)
                     for a in map(touched.history.access, members):
-                        if atomic and a.atomic:
+                        if a.one_step(atomic, m) if self.run.remembers else atomic and a.atomic:
                             continue
-                        if ended is None:
-                            ended = self._has_ended(launch, m)
-                        if not ended:
+                        if a.cluster.rank != m.cta.cluster.rank:
+                            row = FULL if of_writers else READS
+                            known = all(a.within(base, row) for base in distinct_bases(m.clocks()))
+                        elif launch.number in s.current.before:
+                            continue
+                        else:
+                            ended = self._has_ended(launch, m) if ended is None else ended
+                            known = ended
+                        if not known:
                             address = region.address(int(np.flatnonzero(found == number)[0]))
                             raise self._race(m, memory, address, write, launch, a, of_writers)
 
@@ -148,12 +172,13 @@ class Dependents(Check):
         """Tell whether a launch has ended for the threads of `m`."""
         s = self._sequence
         assert s is not None
-        return launch.number in s.launches[-1].ended and self._after_wait(m)
+        return launch.number in s.launches[-1].ended and self._after_wait(m, m.cta.cluster.rank)
 
-    def _after_wait(self, m: Any) -> bool:
-        """Tell whether all threads of `m` come after some wait of this launch."""
+    def _after_wait(self, m: Any, rank: int) -> bool:
+        """Tell whether all threads of `m` come after some wait of this launch on a rank's GPU."""
+        waits = [w for w in self._waits if w.cluster.rank == rank]
         return all(
-            any(w.known(t, READS) if w.cluster is m.cta.cluster else w.within(t.base, READS) for w in self._waits)
+            any(w.known(t, READS) if w.cluster is m.cta.cluster else w.within(t.base, READS) for w in waits)
             for t in m.clocks()
         )
 
@@ -168,7 +193,8 @@ class Dependents(Check):
                 p for p, _ in self._triggers.values()
             )
             launch.next_before = launch.before
-            after_wait = len(self._triggers) == prod(self.run.grid) and all(a for _, a in self._triggers.values())
+            blocks = prod(self.run.grid) * len(self.run.gpus)
+            after_wait = len(self._triggers) == blocks and all(a for _, a in self._triggers.values())
             if launch.dependent and after_wait and last is not None:
                 launch.next_before |= last.ended
         history = next(c for c in self.run.watch.checks if type(c) is Races).history
@@ -181,12 +207,24 @@ class Dependents(Check):
         s = self._sequence
         assert s is not None and s.current is not None
         issue = f"{m.row.name} of " if m.row is not None else ""
+        apart = a.cluster.rank != m.cta.cluster.rank
         return RaceError(
             f"race between launches: {place_text(memory, address)} is {'written' if write else 'read'} by {issue}"
             f"{m.describe()}{of_block(m.cta)} at {m.place}, in {s.current}\n"
             f"  but {launch}, which {'writes' if wrote else 'reads'} it at {a.place} ("
-            f"{who(a.threads)}{of_block(a.threads[0].cta)}), need not have ended: {_why(s, launch)}"
+            f"{who(a.threads)}{of_block(a.threads[0].cta)}), need not have ended: "
+            f"{_of_another(m, a) if apart else _why(s, launch)}"
         )
+
+
+def _of_another(m: Any, a: Any) -> str:
+    """Say why a launch of another rank need not have ended, and the fix."""
+    here, there = m.cta.cluster.rank, a.cluster.rank
+    return (
+        f"a stream orders the launches of one GPU, and nothing tells rank {here} what rank {there} has done\n"
+        f"  fix: let rank {there} raise a flag of rank {here} (release, scope sys) when it has done with that, and let "
+        f"rank {here} wait for it (acquire, scope sys) before this line; cute.utils.distributed.Signals does both"
+    )
 
 
 def _why(s: Sequence, launch: Launch) -> str:

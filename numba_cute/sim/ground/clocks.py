@@ -37,8 +37,8 @@ class Clock:
         self._derived: dict[Any, tuple[Any, Clock]] = {}
 
     @classmethod
-    def zero(cls, cluster: Any, agents: int) -> Clock:
-        return cls(np.zeros((_ROWS, -(-agents // 64) * 64), np.int32), {}, cluster)
+    def zero(cls, cluster: Any, agents: int, others: Others | None = None) -> Clock:
+        return cls(np.zeros((_ROWS, -(-agents // 64) * 64), np.int32), others or {}, cluster)
 
     def at(self, row: int, agent: int) -> int:
         return int(self.v[row, agent]) if agent < self.v.shape[1] else 0
@@ -111,6 +111,16 @@ class Clock:
             return v
 
         return self.derived((agent, epoch, rows), change, False)
+
+
+def all_of(clusters: Iterable[Any]) -> Others:
+    """Return what is known where clusters have ended: all that they did, and all that they knew."""
+    found: Others = {}
+    for c in clusters:
+        for base in {t.clock.base for t in c.threads}:
+            found = _merged(found, {other: v for other, v in base.others.items()})
+    most = np.iinfo(np.int32).max
+    return {**found, **{c: np.full((_ROWS, -(-c.agents // 64) * 64), most, np.int32) for c in clusters}}
 
 
 def _greater(a: NDArray[np.int32], b: NDArray[np.int32]) -> NDArray[np.int32]:

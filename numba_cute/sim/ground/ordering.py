@@ -59,6 +59,13 @@ class Left:
         self.history: deque[tuple[bytes, dict[Any, Clock]]] = deque(maxlen=_LATEST)
         self.silent: dict[tuple[Any, Any], tuple[Clock, int]] = {}
 
+    def copy(self) -> Left:
+        """The same, which may change."""
+        made = Left()
+        made.by, made.own = dict(self.by), {t: dict(own) for t, own in self.own.items()}
+        made.history, made.silent = self.history.copy(), dict(self.silent)
+        return made
+
     def add(self, thread: Any, reach: int, clock: Clock) -> None:
         own = self.own.setdefault(thread, {})
         for r in range(reach + 1):

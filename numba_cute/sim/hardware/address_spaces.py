@@ -17,12 +17,11 @@ from ...seam.hooks.driver import DRIVER
 from ..ground.access import Region, Rows
 from ..ground.clocks import GMEM, SMEM
 from ..ground.report import OutOfBoundsError, ReadOnlyError, SimError, count
-from .symmetric import Parts, parts_at
+from .symmetric import POISON, Parts, parts_at
 
 SMEM_BASE = 1024
 """The beginning of dynamic shared memory in the window: the first KiB is the system's, as on sm_90."""
 SMEM_WINDOW = 1 << 18  # what the 14 address bits (in 16 bytes) of a matrix descriptor reach
-POISON = 0xFF  # NaN in every floating-point type
 
 
 class SharedMemory:
@@ -30,7 +29,7 @@ class SharedMemory:
 
     shadow: for a check, what it knows of each byte."""
 
-    space, fence_row, poisoned = "shared memory", SMEM, True
+    space, fence_row, poisoned, tiled = "shared memory", SMEM, True, True
 
     def __init__(self, cta: Any, dynamic: int) -> None:
         self.cta = cta
@@ -47,6 +46,11 @@ class SharedMemory:
         """Give the memory back, and what checks know of it."""
         self.data, self.shadow = np.empty(0, np.uint8), None
         self.arrays.clear()
+
+    @staticmethod
+    def missing(region: Region, writers: NDArray[np.int32]) -> int | None:
+        """The first byte of a region that nobody has written."""
+        return int(np.flatnonzero(writers == 0)[0])
 
     def name(self, address: int) -> str:
         """An address in words."""
@@ -118,10 +122,11 @@ class SharedMemory:
 
 class Allocation:
     """One range of global memory that the kernel may use. shadow: see `SharedMemory`. rank: whose it is, None where
-    that does not matter. open: whether every rank may access it."""
+    that does not matter. open: whether every rank may access it. written: of memory that was made empty, which bytes
+    have been written before the launch."""
 
-    __slots__ = ("address", "nbytes", "label", "owner", "readonly", "rank", "open", "data", "shadow")
-    space, fence_row, poisoned = "global memory", GMEM, False
+    __slots__ = ("address", "nbytes", "label", "owner", "readonly", "rank", "open", "written", "data", "shadow")
+    space, fence_row, tiled = "global memory", GMEM, False
 
     def __init__(
         self, address: int, nbytes: int, label: str, owner: Any, readonly: bool = False, rank: int | None = None,
@@ -129,12 +134,24 @@ class Allocation:
     ) -> None:  # fmt: skip
         self.address, self.nbytes, self.label, self.owner = address, nbytes, label, owner
         self.readonly, self.rank, self.open = readonly, rank, open or rank is None
+        self.written: NDArray[np.bool_] | None = None
         self.shadow: Any = None
         self.data: Bytes = np.ctypeslib.as_array((ctypes.c_uint8 * nbytes).from_address(address))
 
     @property
     def end(self) -> int:
         return self.address + self.nbytes
+
+    @property
+    def poisoned(self) -> bool:
+        """Whether some of it was never written."""
+        return self.written is not None
+
+    def missing(self, region: Region, writers: NDArray[np.int32]) -> int | None:
+        """The first byte of a region that nobody has written; None if there is none."""
+        assert self.written is not None
+        found = np.flatnonzero((writers == 0) & ~region.get(self.written))  # type: ignore[arg-type]
+        return int(found[0]) if found.size else None
 
     def is_of(self, cluster: Any) -> bool:
         """Tell whether a cluster may access it: it is of its GPU, or all may."""
@@ -242,7 +259,9 @@ class GlobalMemory:
             label = f"{name} of rank {rank}" if self.ranks > 1 else name
             at = bisect.bisect_left(self._starts, start)
             self._starts.insert(at, start)
-            self._buffers.insert(at, Allocation(start, parts.nbytes, label, owner, readonly, rank, True))
+            made = Allocation(start, parts.nbytes, label, owner, readonly, rank, True)
+            made.written = parts.written_until_now(rank, made.data)
+            self._buffers.insert(at, made)
 
     def everywhere(self, address: int, nbytes: int, machine: Any) -> tuple[int, ...]:
         """Return the addresses in all GPUs' memory that one of a multicast mapping stands for; of one GPU, any address
@@ -301,6 +320,12 @@ class GlobalMemory:
         if self._before is not None:
             self._before.append((found, found.data.copy()))
         return found
+
+    def settle(self) -> None:
+        """Note what the launch has written of memory that was made empty."""
+        for a in self._buffers:
+            if a.written is not None:
+                a.written |= True if a.shadow is None else a.shadow.writers != 0
 
     @property
     def buffers(self) -> list[Allocation]:

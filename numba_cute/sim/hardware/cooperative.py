@@ -74,6 +74,8 @@ def _begin(gpu: Any, make: Callable[[Any], Any], start: Any, gone: set[Any]) -> 
     """Let the next cluster run on a GPU until it ends or waits for others."""
     cluster = make(gpu)
     cluster.company = True
+    if gpu.run.remembers:
+        gpu.clusters.append(cluster)
     runner = greenlet(cluster.execute)
     runner.switch(start)
     if not runner.dead:
@@ -81,7 +83,7 @@ def _begin(gpu: Any, make: Callable[[Any], Any], start: Any, gone: set[Any]) -> 
         return
     gpu.ended += 1
     gone.add(cluster)
-    if cluster.run.shared and not any(g.standing for g in cluster.run.gpus):
+    if cluster.run.shared and not gpu.run.remembers and not any(g.standing for g in cluster.run.gpus):
         forget(cluster.run, gone)
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 from math import prod
 from typing import Any
@@ -10,20 +11,25 @@ from typing import Any
 from ...isa.form.limits import ctas_at_once
 from .waiting import Waiting, parts
 
+_SERIALS = itertools.count(1)
+"""Numbers for the launches of this process."""
+
 
 class Gpu:
     """A GPU, and its part of a launch.
 
-    rank: its number. waiting: the clusters of the grid that have not started. split: those of the shape to fall back
-    to that have not. standing: (cluster, its greenlet) of those that have begun and not ended. ended: how many have."""
+    rank: its number. serial: of the launch (%gridid). waiting: the clusters of the grid that have not started. split:
+    those of the shape to fall back to that have not. standing: (cluster, its greenlet) of those that have begun and not
+    ended. ended: how many have."""
 
     def __init__(self, run: Any, rank: int) -> None:
-        self.run, self.rank = run, rank
+        self.run, self.rank, self.serial = run, rank, next(_SERIALS)
         places = tuple(g // c for g, c in zip(run.grid, run.cluster_shape))
         self.waiting = Waiting(places, run.rng)
         self.split: deque[tuple[int, ...]] = deque()
         self.standing: list[tuple[Any, Any]] = []
         self.ended = 0
+        self.clusters: list[Any] = []  # that have begun, if they are to be remembered
 
     def cancel_cluster(self, shape: tuple[int, int, int]) -> tuple[int, int, int] | None:
         """Take the next cluster that has not started, of that shape; with a seed sometimes none: others were faster."""

@@ -8,7 +8,6 @@ either, the kernel is dead and the report says why.
 
 from __future__ import annotations
 
-import itertools
 import random
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -128,10 +127,6 @@ class Cta:
         return f"{name}{inside} ({where})"
 
 
-_SERIALS = itertools.count(1)
-"""Numbers for the launches of this process (%gridid)."""
-
-
 class Run:
     """One launch, of a kernel on each of its `gpus`: what all its clusters share, and the thread that runs now.
     checked: the front end has been there."""
@@ -162,11 +157,12 @@ class Run:
         self.thread: Any = None
         self.cluster: Any = None
         self.set_by: dict[int, int] = {}  # of several ranks, by address, the one whose atomic has set it last
+        self.known: dict[int, Any] = {}  # what each rank knows of earlier launches of a sequence, if it is remembered
+        self.remembers = False  # whether it is to be remembered of this one
         self._last = -1  # the rank on which a cluster began last
         self.gpus = [Gpu(self, rank) for rank in range(ranks)]
         self.events = 0  # counts everything that may let a polling thread go on
         self.steps = self.clock = 0  # steps: counts what polling threads do by themselves (see `progress`)
-        self.serial = next(_SERIALS)
         self.watch = Watch(check(self) for check in checks)
         self.undefined = False  # whether lanes that run together tell which registers nobody has written
         self.clocks = self.watch.clocks  # whether threads keep count of what they know of each other's accesses
@@ -231,7 +227,7 @@ class Cluster:
         self.threads = [t for c in self.ctas for t in c.threads]
         self.unit = Unit("cluster", self.threads)
         self.agents = len(self.threads)  # those given out
-        self.clock0 = Clock.zero(self, self.agents + 64)
+        self.clock0 = Clock.zero(self, self.agents + 64, run.known.get(self.rank))
         if run.clocks:
             for agent, t in enumerate(self.threads):
                 t.clock = ThreadClock(agent, self.clock0)

@@ -40,7 +40,7 @@ _PLAIN: dict[str, Callable[[Any, Any], int]] = {
     "clock": lambda run, t: run.clock & 0xFFFFFFFF,
     "clock64": lambda run, t: run.tick(),
     "globaltimer": lambda run, t: time.time_ns(),
-    "gridid": lambda run, t: run.serial,
+    "gridid": lambda run, t: t.cta.cluster.gpu.serial,
 }
 _BY_AXIS: dict[str, Callable[[Any, Any], tuple[int, ...]]] = {
     "tid": lambda run, t: t.tid,

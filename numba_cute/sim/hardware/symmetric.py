@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+POISON = 0xFF  # NaN in every floating-point type
 LINE = 256
 """Bytes: each rank's part begins at a multiple of these, and as many that nobody may use lie between two."""
 
@@ -31,7 +32,7 @@ class Symmetric:
 
     __cute_symmetric__ = True
 
-    def __init__(self, shape: tuple[int, ...], dtype: Any, ranks: int) -> None:
+    def __init__(self, shape: tuple[int, ...], dtype: Any, ranks: int, empty: bool = False) -> None:
         element = np.dtype(dtype)
         self.ranks, self._nbytes = ranks, prod(shape) * element.itemsize
         distance = -(-self._nbytes // LINE) * LINE + LINE
@@ -43,7 +44,10 @@ class Symmetric:
         self.multicast: NDArray[Any] = parts[-1]
         self.peers: NDArray[Any] = np.ndarray((*shape, ranks), element, raw, first, (*parts[0].strides, distance))
         begins = tuple(int(raw.ctypes.data) + start for start in at)
-        _HELD[id(raw)] = Parts(begins[:-1], begins[-1], self._nbytes)
+        written = tuple(np.zeros(self._nbytes, np.bool_) for _ in range(ranks)) if empty else None
+        for start in at[:-1] if empty else ():
+            raw[start : start + self._nbytes] = POISON
+        _HELD[id(raw)] = Parts(begins[:-1], begins[-1], self._nbytes, written)
         weakref.finalize(raw, _HELD.pop, id(raw), None)  # which each of the arrays keeps alive
 
     def __repr__(self) -> str:
@@ -53,11 +57,23 @@ class Symmetric:
 
 class Parts(NamedTuple):
     """The addresses of symmetric memory. begins: of each rank's part. multicast: the one that stands for all. nbytes:
-    of each."""
+    of each. written: by rank, which bytes were written of memory that was made empty."""
 
     begins: tuple[int, ...]
     multicast: int
     nbytes: int
+    written: tuple[NDArray[np.bool_], ...] | None = None
+
+    def written_until_now(self, rank: int, data: NDArray[np.uint8]) -> NDArray[np.bool_] | None:
+        """Return which bytes of a rank's part were written; None if all were. What the host has written is seen by what
+        lies there: where that is no poison, all of the part counts as written."""
+        found = self.written[rank] if self.written is not None else None
+        if found is None or found.all():
+            return None
+        if (data[~found] != POISON).any():
+            found[...] = True
+            return None
+        return found
 
     def everywhere(self, address: int) -> tuple[int, ...]:
         """Return the addresses in all ranks' memory that one of the multicast range stands for."""

@@ -275,8 +275,10 @@ class SimBackend(Values):
             clock, block = run.trace.now, x + run.grid[0] * (y + run.grid[1] * z)
             if block < recorder.blocks:
                 sm = special_register(run, t, "smid")
-                event = Event(clock, clock, sm, (x, y, z), t.index // 32, KINDS[kind], name, number, run.kernel)
-                recorder.told(run.serial, t.lane, event)
+                gpu = t.cta.cluster.gpu
+                kernel = run.kernel + gpu.of_rank
+                event = Event(clock, clock, sm, (x, y, z), t.index // 32, KINDS[kind], name, number, kernel)
+                recorder.told(gpu.serial, t.lane, event)
         return True
 
     def timeline(self) -> Any:

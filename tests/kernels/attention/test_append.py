@@ -155,6 +155,36 @@ def test_what_a_family_has_not_is_refused_before_anything_is_written(entries):
     assert entries.equal(cache.view(entries.uint8), before.view(entries.uint8))
 
 
+REFUSED = {
+    "causal": {"causal": True, "window": (None, 4)}, "window": {"window": (-1, 0)}, "scale": {"scale": -1.0},
+    "softcap": {"softcap": 0.0}, "splits": {"num_splits": 999},
+    "both": {"softcap": 2.0, "score": lambda s, b, h, q, k: s},
+    "descale": {"q_descale": lambda torch: torch.ones(1, 1)}, "sink": {"sink": lambda torch: torch.ones(3)},
+    "out": {"out": lambda torch: torch.ones(1, 1, 2, 64)}, "mask_aux": {"mask_aux": (1,), "mask": 3},
+    "page_table": {"page_table": lambda torch: torch.zeros(1, 1, dtype=torch.int64)},
+}  # fmt: skip
+"""What `flash_attention` refuses, by what is wrong with it."""
+
+
+@pytest.mark.parametrize("entries", ["sm_90a", "sm_86", "sm_100a"], indirect=True)
+@pytest.mark.parametrize("turns", [False, True])
+@pytest.mark.parametrize("d", [64, 96])
+def test_what_is_refused_is_refused_before_anything_is_written(entries, turns, d):
+    """Whoever refuses it: this entry, or the attention that comes after the append."""
+    from numba_cute.kernels import attention_with_cache
+
+    torch = entries
+    q, cache = arrays(torch, "bfloat16", (1, 1, 2, d), (1, 16, 1, d))
+    new, lengths, angles = q[:, :, :1].contiguous() + 1, torch.zeros(1, dtype=torch.int32), torch.ones(16, 8)
+    how = {"rotary_cos": angles, "rotary_sin": angles} if turns else {}
+    before, values = cache.clone(), cache.clone()
+    for name, given in REFUSED.items():
+        made = {n: x(torch) if callable(x) and n not in ("score", "mask") else x for n, x in given.items()}
+        with pytest.raises(CuteError):
+            attention_with_cache(q, cache, values, new, new, lengths, **how, **made)
+        assert torch.equal(cache, before) and torch.equal(values, before), name
+
+
 # ---------------------------------------------------------------- on a GPU
 
 

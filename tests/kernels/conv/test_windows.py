@@ -45,22 +45,24 @@ def test_taps_of_a_row_share_a_window(extents, channels, outs, how, cut):
 
 
 @pytest.mark.parametrize(
-    ("outs", "how", "cut", "clusters"),
+    ("outs", "how", "cut", "clusters", "apart"),
     [
-        (40, walk((3, 2), 1, 1), Plan(64, 1, splits=2, tail=True), 4),
-        pytest.param(40, walk((3, 3), 1, 1), Plan(64, 1, splits=3), 4, marks=SLOW),
-        pytest.param(136, walk((3, 2), 1, 1), Plan(64, 1, splits=3, tail=True), 5, marks=SLOW),
+        (40, walk((3, 2), 1, 1), Plan(64, 1, splits=2, tail=True), 4, 0),
+        (40, walk((3, 2), 1, 1), Plan(64, 1, splits=2), 4, 3),
+        pytest.param(264, walk((3, 2), 1, 1), Plan(64, 2, splits=3), 4, 3, marks=SLOW),
+        pytest.param(40, walk((3, 3), 1, 1), Plan(64, 1, splits=3), 4, 0, marks=SLOW),
+        pytest.param(136, walk((3, 2), 1, 1), Plan(64, 1, splits=3, tail=True), 5, 0, marks=SLOW),
     ],
     ids=str,
 )
-def test_parts_are_matrices_of_the_result(outs, how, cut, clusters, channels=64):
+def test_parts_are_matrices_of_the_result(outs, how, cut, clusters, apart, channels=64):
     """Of tiles of whole rounds the first alone."""
     x, _, dy = problem(1, (9, 15), channels, outs, how)
     b = Columns(x, how, UNIT, None)
     columns, pixels = b.shape
     sums = np.full((cut.splits, outs, columns), np.nan, np.float32)
     dy_rows = dy.reshape(pixels, outs).T
-    simulate(dy_rows, b, sums, BF16, cut, c_dtype=cute.Float32, clusters=clusters, apart=True, checks=False)
+    simulate(dy_rows, b, sums, BF16, cut, c_dtype=cute.Float32, clusters=clusters, apart=apart, checks=False)
     edge = plan.edge_of(cut, outs, columns, clusters)
     assert (edge > 0) == cut.tail and edge < columns
     assert np.isnan(sums[1:, :, :edge]).all() and not np.isnan(sums[:, :, edge:]).any()

@@ -68,7 +68,7 @@ def test_small_tiles_are_drawn_and_the_counter_is_zero_again(monkeypatch):
     for _ in range(2):
         c[:] = np.nan
         work.simulate()
-        assert work.static[-1].tolist() == [0]
+        assert work.given()[-1].tolist() == [0]
         assert not len(problems.wrong(c, want, 2 * 24))
 
 
@@ -83,7 +83,7 @@ def test_sums_stay_in_registers(cut, scaled):
 def test_one_group_of_all_rows_needs_no_ends():
     a, b, _, scales, c, _ = problems.grouped((40,), 24, 144, E4M3, scaled=True, beyond=0)
     work = grouped.plan(a, b, None, c, *scales)
-    assert work.ready.tolist() == [40] and any(x is work.ready for x in work.static)
+    assert work.ready.tolist() == [40] and any(x is work.ready for x in work.given())
 
 
 def test_a_launch_holds_no_tensor_that_it_was_planned_for():
@@ -103,9 +103,9 @@ def test_a_cut_that_does_not_fit_is_refused_in_words(cut):
 
 
 def test_tall_groups_share_their_matrix_and_others_are_alone():
-    assert grouped.cut_of(8 * 4096, 8, 4096) == ROWS
-    assert grouped.cut_of(8 * 1024, 8, 4096) == ALONE
-    assert grouped.cut_of(8 * 1024, 8, 128) == NARROW
+    assert grouped.cut_of(8 * 4096, 8, 4096, lambda ctas: 132 // ctas) == ROWS
+    assert grouped.cut_of(8 * 1024, 8, 4096, lambda ctas: 132 // ctas) == ALONE
+    assert grouped.cut_of(8 * 1024, 8, 128, lambda ctas: 132 // ctas) == NARROW
 
 
 def zeros(kind, *shape):

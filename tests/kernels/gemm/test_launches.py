@@ -17,6 +17,7 @@ from numba_cute.kernels.gemm import (
     bias,
     gelu,
     grouped,
+    grouped_outer,
     mixed,
     residual,
     scale,
@@ -86,6 +87,21 @@ def test_a_cluster_that_a_gpu_has_no_room_for_is_refused_in_words_and_never_chos
         else:
             found = plan(view(c), 256, cute.BFloat16, 1)
             assert found.sharers * found.parts == 1
+
+
+@pytest.mark.parametrize("arch", ["sm_90a", "sm_100a", "sm_80"])
+def test_groups_are_cut_for_a_gpu_without_room_for_a_cluster(arch):
+    """Forward and the matrices' gradient, of so many rows that a larger GPU has clusters of two."""
+    torch = pytest.importorskip("torch")
+    rows, n = 8192, 512
+    a, b, c = torch.ones(rows, 64).bfloat16(), torch.ones(2, n, 64).bfloat16(), torch.ones(rows, n).bfloat16()
+    ends, db = torch.tensor([rows, rows], dtype=torch.int32), torch.empty(2, n, 64).bfloat16()
+    found = {}
+    for sms in (1, 132):
+        with cute.simulation(arch, sms=sms):
+            found[sms] = [grouped.plan(a, b, ends, c), grouped_outer.plan(c, a, ends, db)]
+    assert all(work.cluster in (None, (1, 1, 1)) for work in found[1])
+    assert arch == "sm_80" or found[132][0].cluster[0] == 2
 
 
 @pytest.mark.parametrize("sms", [1, 2, 3])

@@ -46,9 +46,9 @@ def test_nothing_spills(cut, arch):
 
 
 def test_tall_groups_have_pairs_and_others_are_alone():
-    assert umma_grouped.choose(8 * 4096, 8, 4096) == PAIR
-    assert umma_grouped.choose(8 * 256, 8, 4096) == ALONE
-    assert umma_grouped.choose(8 * 256, 8, 128) == NARROW
+    assert umma_grouped.choose(8 * 4096, 8, 4096, lambda ctas: 148 // ctas) == PAIR
+    assert umma_grouped.choose(8 * 256, 8, 4096, lambda ctas: 148 // ctas) == ALONE
+    assert umma_grouped.choose(8 * 256, 8, 128, lambda ctas: 148 // ctas) == NARROW
 
 
 @pytest.mark.parametrize("cut", [Umma(96), Umma(cluster=(4, 1)), Umma(splits=2)], ids=str)
@@ -99,8 +99,8 @@ def test_sums_over_rows_spill_nothing(cut, arch):
 
 
 def test_pairs_sum_over_rows_of_large_matrices():
-    assert umma_outer.choose(8 * 4096, 8, 4096, 4096, 148) == PAIR
-    assert umma_outer.choose(8 * 256, 8, 128, 64, 148) == Umma(64, 1)
+    assert umma_outer.choose(8 * 4096, 8, 4096, 4096, 148, lambda ctas: 148 // ctas) == PAIR
+    assert umma_outer.choose(8 * 256, 8, 128, 64, 148, lambda ctas: 148 // ctas) == Umma(64, 1)
 
 
 @SLOW

@@ -8,7 +8,7 @@ import pytest
 
 import numba_cute as cute
 from numba_cute.kernels import tuning
-from numba_cute.kernels.moves import box, turn
+from numba_cute.kernels.moves import box, skew, turn
 from numba_cute.kernels.moves.permute import permute, plan, transpose
 from numba_cute.seam import CuteError
 from numba_cute.seam.marks.host_objects import as_argument
@@ -32,6 +32,14 @@ TURNED = [
     ((60, 30), (1, 0), "f8"),
     ((6, 8, 4, 2, 64), (4, 1, 3, 0, 2), "f4"),  # columns of several modes, and a batch
     ((8, 16, 4, 48), (2, 1, 0, 3), "f8"),  # elements of 16 bytes have a place of their own
+]
+
+
+SKEWED = [  # of tiles of so many vectors by 8, or by 16 of f8
+    ((79, 71), (1, 0), "f4", 8, 0),
+    ((3, 79, 70), (0, 2, 1), "u2", 8, 1),  # y begins within a word; a batch
+    ((133, 71), (1, 0), "u2", 16, 0),
+    ((2, 67, 3, 65), (3, 0, 2, 1), "u1", 8, 3),
 ]
 
 
@@ -80,6 +88,45 @@ def test_tiles_are_turned_in_registers_and_shared_memory():
 def test_tiles_of_any_width(shape, order, dtype):
     work, x, y = simulated(shape, order, dtype, kernel=turn.turn)
     assert work.compile(x, y).resources.local == 0
+
+
+def skewed(shape, order, dtype, along, before, view=lambda x: x):
+    """Permute by tiles of so many vectors along y's rows, to a y that begins so many elements after a vector."""
+    x = view(np.random.default_rng(0).integers(0, 100, shape).astype(dtype))
+    held = np.full(x.size + before + 5, 101, dtype)
+    y = held[before : before + x.size].reshape([x.shape[m] for m in order])
+    with knowing(skewed={x.itemsize: [[along, max(8, 2 * x.itemsize)]]}, used=0.0):
+        work = plan(x, y, order)
+    assert work.kernel is skew.skew
+    work.simulate(x, y)
+    np.testing.assert_array_equal(y, x.transpose(order))
+    assert (held[:before] == 101).all()
+    assert (held[before + x.size :] == 101).all()
+    return work, x, y
+
+
+def test_tiles_begin_where_vectors_of_the_result_do():
+    skewed(*SKEWED[0])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", SKEWED)
+def test_tiles_of_any_alignment(case):
+    work, x, y = skewed(*case)
+    assert work.compile(x, y).resources.local == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["u1", "u2", "f8"])
+def test_rows_of_tiles_may_have_room_between_them_and_begin_within_a_word(dtype):
+    shape, along = ((67, 75), 8) if dtype != "f8" else ((35, 41), 16)
+    for view in (lambda x: x[1:-1, 1:-1], lambda x: x[::2, 3:]):
+        skewed(shape, (1, 0), dtype, along, 1, view)
+
+
+def test_a_tile_that_warps_cannot_share_is_refused():
+    with pytest.raises(CuteError, match="Tile.*cannot share these vectors evenly: give more across, or along"):
+        skew.Tile(8, 16, 8)
 
 
 @pytest.mark.slow

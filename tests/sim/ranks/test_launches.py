@@ -33,13 +33,13 @@ def exchanged(peers, sig, rank, out):
     out[t] = total
     cuda.syncthreads()
     if t == 0:
-        sig.meet(0, e + 0x40000000)
+        sig.meet(1, e)
         sig.advance(1)
 
 
 def given(ranks):
     x, outs = symmetric((N, ranks), cute.Int32, ranks), [np.zeros(N, np.int32) for _ in range(ranks)]
-    return (from_symmetric(x), signals(ranks), PerRank(*range(ranks)), PerRank(*outs)), outs
+    return (from_symmetric(x), signals(ranks, 2), PerRank(*range(ranks)), PerRank(*outs)), outs
 
 
 @pytest.mark.parametrize("seed", [None, 0, 1, 2, 3])
@@ -246,3 +246,81 @@ def test_orders_of_ranks_are_explored():
     assert done > 3 and not done.all and "what ranks do to each other" in str(done)
     with pytest.raises(RaceError, match="peers of rank 1"):
         simulate(overtaken(False), ranks=2).explore(most=20)[1, N](*given())
+
+
+# one launch after another
+
+
+def told(by):
+    """Each rank writes to the next one's memory in a launch, which the next reads in its second launch. by: the second
+    of the two says so "there", or waits for what the first has put "here"; or nothing tells."""
+
+    def first(peers, sig, rank, out):
+        t, to = cuda.threadIdx.x, (rank + 1) % 4
+        peers[t, to] = rank + t
+        cuda.syncthreads()
+        if t == 0 and cute.const_expr(by is not None):
+            sig.put(to, 0, 1)
+        if t == 0 and cute.const_expr(by == "there"):
+            sig.wait((rank + 3) % 4, 0, 1)
+
+    def second(peers, sig, rank, out):
+        t = cuda.threadIdx.x
+        if t == 0 and cute.const_expr(by == "here"):
+            sig.wait((rank + 3) % 4, 0, 1)
+        cuda.syncthreads()
+        out[t] = peers[t, rank]
+
+    return first, second
+
+
+@pytest.mark.parametrize("by", ["there", "here"])
+def test_a_rank_learns_what_another_did_in_an_earlier_launch(by):
+    first, second = told(by)
+    outs = [np.zeros(N, np.int32) for _ in range(4)]
+    args = from_symmetric(symmetric(N, cute.Int32, 4)), signals(4), PerRank(*range(4)), PerRank(*outs)
+    with simulate.sequence():
+        simulate(first, ranks=4)[1, N](*args)
+        simulate(second, ranks=4)[1, N](*args)
+    for r in range(4):
+        np.testing.assert_array_equal(outs[r], (r - 1) % 4 + np.arange(N))
+
+
+def test_nothing_orders_the_launches_of_two_ranks():
+    first, second = told(None)
+    outs = [np.zeros(N, np.int32) for _ in range(4)]
+    args = from_symmetric(symmetric(N, cute.Int32, 4)), signals(4), PerRank(*range(4)), PerRank(*outs)
+    words = "race between launches: global memory peers of rank 0 .* is read by .* in kernel second"
+    with simulate.sequence():
+        simulate(first, ranks=4)[1, N](*args)
+        with pytest.raises(RaceError, match=words) as caught:
+            simulate(second, ranks=4)[1, N](*args)
+    assert "nothing tells rank 0 what rank 3 has done" in str(caught.value)
+    simulate(second, ranks=4)[1, N](*args)  # by itself: between two simulations the host has waited for all
+
+
+def test_a_buffer_is_filled_again_in_a_later_launch_before_its_rank_has_read_it():
+    """The reader's launch may still run when the writer's second one begins."""
+
+    def kernel(peers, sig, rank, out):
+        t, to, e = cuda.threadIdx.x, (rank + 1) % 4, sig.epoch()
+        peers[t, to] = rank + t
+        cuda.syncthreads()
+        if t == 0:
+            sig.put(to, 0, e)
+            sig.wait((rank + 3) % 4, 0, e)
+        cuda.syncthreads()
+        out[t] = peers[t, rank]
+        cuda.syncthreads()
+        if t == 0:
+            sig.advance(1)
+
+    outs = [np.zeros(N, np.int32) for _ in range(4)]
+    args = from_symmetric(symmetric(N, cute.Int32, 4)), signals(4), PerRank(*range(4)), PerRank(*outs)
+    with simulate.sequence(), pytest.raises(RaceError, match="is written by .*(?s:.*)which reads it at"):
+        simulate(kernel, ranks=4)[1, N](*args)
+        simulate(kernel, ranks=4)[1, N](*args)
+    args, outs = given(4)
+    with simulate.sequence():  # which meets at its end
+        for _ in range(3):
+            simulate(exchanged, ranks=4)[1, N](*args)

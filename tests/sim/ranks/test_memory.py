@@ -10,7 +10,7 @@ from numba_cute import arch
 from numba_cute.nvgpu import cpasync
 from numba_cute.runtime import from_dlpack, from_multicast, from_symmetric
 from numba_cute.seam import CuteError
-from numba_cute.sim import OutOfBoundsError, PerRank, simulate, symmetric
+from numba_cute.sim import OutOfBoundsError, PerRank, UninitializedReadError, simulate, symmetric
 from numba_cute.utils import SmemAllocator, distributed
 
 from . import signals
@@ -153,7 +153,6 @@ def test_multimem_acts_on_all_ranks_memory(ranks):
         (cute.Float16, distributed.multimem_ld_reduce_8xf16, np.float32),
         (cute.Float8E4M3FN, distributed.multimem_ld_reduce_16xe4m3, np.float16),
     ],
-    ids=str,
 )
 def test_multimem_adds_in_the_type_that_it_is_told(dtype, load, wide, rng):
     n = 16 // dtype.bytes
@@ -184,6 +183,31 @@ def test_multimem_counts_up_on_all_ranks():
     x = symmetric(1, cute.Int32, 4)
     simulate(kernel, ranks=4)[1, N](from_multicast(x), PerRank(*map(from_dlpack, x.arrays)))
     assert [int(a[0]) for a in x.arrays] == [4] * 4
+
+
+@pytest.mark.parametrize("checks", [True, False])
+def test_memory_made_empty_knows_what_was_written_in_earlier_launches_and_by_the_host(checks):
+    def put(peers, rank):
+        peers[cuda.threadIdx.x, 1 - rank] = 1.0
+
+    def get(peers, rank, out):
+        t = cuda.threadIdx.x
+        if peers[t, rank] > 0:
+            out[t] = 1
+
+    def read(x):
+        simulate(get, ranks=2, checks=checks)[1, N](
+            from_symmetric(x), PerRank(0, 1), PerRank(*(np.zeros(N, np.int32) for _ in range(2)))
+        )
+
+    x, y = (symmetric(N, cute.Float32, 2, empty=True) for _ in range(2))
+    for _ in range(2 if checks else 0):
+        with pytest.raises(UninitializedReadError, match="of rank 0 .* but no rank has written it"):
+            read(x)
+    simulate(put, ranks=2, checks=checks)[1, N](from_symmetric(x), PerRank(0, 1))
+    y.peers[...] = 2
+    read(x)
+    read(y)
 
 
 # refused

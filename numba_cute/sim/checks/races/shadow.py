@@ -189,8 +189,11 @@ class History:
         writers = region.get(shadow.writers)
         for i in distinct(writers):
             if i == 0:
-                for tell in self.run.watch.reads_unwritten if (not write or atomic) and memory.poisoned else ():
-                    tell(m, memory, region.address(int(np.flatnonzero(writers == 0)[0])))
+                told = self.run.watch.reads_unwritten if (not write or atomic) and memory.poisoned else ()
+                missing = memory.missing(region, writers) if told else None
+                if missing is not None:
+                    for tell in told:
+                        tell(m, memory, region.address(missing))
                 continue
             a = self.access(i)
             row = need if a.group in (None, CP_ASYNC_GROUP) else READS if write else FULL
@@ -220,7 +223,7 @@ class History:
     ) -> bool:
         """Check an access to much of shared memory by whole ranges, and remember it, if all is in order as far as can
         be seen so; else nothing is done."""
-        if self.run.reports or atomic is not None or not remember or not shadow.memory.poisoned or shadow.updated:
+        if self.run.reports or atomic is not None or not remember or not shadow.memory.tiled or shadow.updated:
             return False
         plain = type(region) is Region
         if region.nbytes < LEAST or not plain and (write or not isinstance(region, Rows) or not region.lasting):

@@ -31,9 +31,13 @@ class Uninitialised(Check):
     def reads_unwritten(self, m: Any, memory: Any, address: int) -> None:
         if self._suspect is None:
             issue = f"{m.row.name} of " if m.row is not None else ""
+            shared = "nobody has written it in this CTA; fill it first, or wait for the copy that does"
+            peers = (
+                "no rank has written it; let the one that is to do so write it, and wait for its flag before this line"
+            )
             self._suspect = UninitializedReadError(
                 f"uninitialised: {place_text(memory, address)} is read by {issue}{m.describe()} at {m.place}, "
-                f"but nobody has written it in this CTA; fill it first, or wait for the copy that does"
+                f"but {shared if memory.space == 'shared memory' else peers}"
             )
 
     def reads_unwritten_tensor_memory(self, m: Any, patch: Any) -> None:

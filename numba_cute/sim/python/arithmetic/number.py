@@ -26,6 +26,10 @@ _KEPT = 1 << 16
 """The most numbers of one type that are kept, each as the one object for its value."""
 
 
+class NoIndex(seam.CuteError, TypeError):
+    """A number that is no integer where one is asked for: what asks as Python does catches a TypeError."""
+
+
 class Number(seam.Leaf):
     """A number of one type; a subclass for each. Equal integers of one type are mostly one object, so that what is
     computed of them may be remembered: by the object, not by its value, for 1 is not Int32(1).
@@ -79,7 +83,7 @@ class Number(seam.Leaf):
 
     def __index__(self) -> int:
         if self.dtype.is_float:
-            raise TypeError(f"a {self.dtype} is no index")
+            raise NoIndex(f"{self!r} is no index: give an integer")
         return int(self.value)
 
     def __int__(self) -> int:

@@ -33,6 +33,7 @@ join: Callable[[DType, DType], DType] = functools.cache(dtypes.joined)
 # ------------------------------------------------------------------ values
 
 _WRAPPING = ("add", "sub", "mul", "lshift")
+_DIVIDING = ("floordiv", "mod")
 
 
 @functools.cache
@@ -41,8 +42,12 @@ def _operation(op: str, t: DType) -> Callable[[Any, Any], Any]:
     check_traced_operator(op, t)
     f = on_operands(op, (t, t), t)
     if t is Boolean:
-        return lambda x, y: bool(f(int(x), int(y)) & 1)
+        return lambda x, y: bool(f(int(x), int(y)) & 1) if y or op not in _DIVIDING else _undivided(x)
     return f
+
+
+def _undivided(x: Any) -> bool:
+    raise seam.CuteError(f"{bool(x)} is divided by False: choose a divisor that is not 0")
 
 
 def computed(op: str, x: Any, y: Any, t: DType) -> Any:
