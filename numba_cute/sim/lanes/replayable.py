@@ -133,8 +133,6 @@ class _Look:
             return isinstance(value.__self__, ModuleType) and (
                 value.__self__.__name__ == "builtins" or _library(value.__self__.__name__)
             )
-        if value is object.__setattr__:  # by which constructors of frozen classes set fields
-            return True
         if isinstance(getattr(value, "py_func", None), FunctionType):
             return self.function(value.py_func)
         if isinstance(value, FunctionType):
