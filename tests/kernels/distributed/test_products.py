@@ -102,7 +102,7 @@ def test_a_rank_that_is_not_told_waits_and_is_named(monkeypatch):
 
 
 def test_a_ring_begins_with_any_gpu():
-    order = ring.Ring((2, 1, 3), (1, 1, 1), first=2)
+    order = ring.Ring((2, 1, 3), (1, 1, 1), start=2)
     assert cute.simulate is not None
     seen = np.zeros((6, 3), np.int32)
 
