@@ -76,7 +76,8 @@ _GRACE = 10.0
 
 def _read(stream: Any, lines: list[str], shown: int | None) -> None:
     """Keep what a rank prints. shown: its number, if it is printed too."""
-    for line in stream:
-        lines.append(line)
-        if shown is not None:
-            print(f"[{shown}] {line}", end="", flush=True)
+    with stream:
+        for line in stream:
+            lines.append(line)
+            if shown is not None:
+                print(f"[{shown}] {line}", end="", flush=True)

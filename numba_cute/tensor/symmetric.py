@@ -14,8 +14,8 @@ from .dlpack import ArrayInfo, inspect_array
 
 _NEWLINE = "\n"
 _PLAIN = (
-    "is no symmetric memory with handles: allocate it by torch.distributed._symmetric_memory.empty (symm_mem.empty) of "
-    'the CUDA backend (symm_mem.set_backend("CUDA")), not by torch.empty, and not by NVSHMEM'
+    "is no symmetric memory with handles: allocate it on a GPU by torch.distributed._symmetric_memory.empty "
+    '(symm_mem.empty) of the CUDA backend (symm_mem.set_backend("CUDA")), not by torch.empty, and not by NVSHMEM'
 )
 _ALIKE = "allocate it on each rank by symm_mem.empty with the same shape and dtype, and take the same part of it"
 
@@ -111,8 +111,6 @@ def _checked(x: Any, group: Any, what: str) -> tuple[ArrayInfo, Any]:
             f"{what}: x, {_named(x)}, is no symmetric memory: give a tensor of torch's, allocated by "
             "torch.distributed._symmetric_memory.empty, or in the simulator cute.sim.symmetric(…)"
         )
-    if not getattr(x, "is_cuda", False):
-        raise CuteError(f"{what}: x, {_named(x)}, lies on the CPU: allocate it on a GPU, symm_mem.empty(…, device=…)")
     ranks = group if isinstance(group, Ranks) else Ranks(group, what)
     if ranks.world == 1:
         raise CuteError(
@@ -143,7 +141,8 @@ def _about(x: Any, info: ArrayInfo) -> dict[str, Any]:
     """Return what must be alike on all ranks of a tensor."""
     storage = x.untyped_storage()
     return {
-        "shareable": DRIVER.shareable(info.address),
+        "shareable": bool(x.is_cuda)
+        and DRIVER.shareable(info.address),  # said to all: a rank alone would be waited for
         "shape": info.shape,
         "strides": info.strides,
         "dtype": info.dtype.name,

@@ -149,7 +149,7 @@ def test_what_this_rank_says_is_its_own(monkeypatch):
     "x, ranks, says",
     [
         (np.zeros(4), Ranks(), "x, a ndarray .* is no symmetric memory: give a tensor of torch's.*cute.sim.symmetric"),
-        (Tensor((4,), (1,), is_cuda=False), Ranks(), "lies on the CPU"),
+        (Tensor((4,), (1,), is_cuda=False), Ranks(), "x of rank 0, 1, 2, 3 is no symmetric memory .* on a GPU by"),
         (Tensor((4,), (1,)), Ranks(world=1), "one rank alone, and no peer: .* pass from_dlpack"),
         (Tensor((4,), (1,)), Ranks(handle=SimpleNamespace(buffer_ptrs=[1, 2, 0, 0])), "rank 2, 3 is on another host"),
     ],

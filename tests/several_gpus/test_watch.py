@@ -73,7 +73,9 @@ def test_other_arguments_are_left_alone(watched):
             self.next = self
 
     one, _ = watched
-    watch.launched((Node(), np.zeros(3), None, 1.5, (Node(), signals(None)), cute.make_layout(4)), "other")
+    remembers = cute.make_layout((4, 8))
+    vars(remembers)["_cute_of_this_test"] = (remembers,)
+    watch.launched((Node(), remembers, np.zeros(3), None, 1.5, (Node(), signals(None)), cute.make_layout(4)), "other")
     assert not one.kernels
 
 

@@ -79,16 +79,17 @@ def launched(args: Any, kernel: str) -> None:
 
 
 def _note(x: Any, kernel: str) -> None:
-    """Note it of what an argument holds: those of this library, and tuples, hold nothing that holds them."""
+    """Note it of what an argument holds: the fields of a frozen object, and a tuple's items, hold nothing that holds
+    them; what is remembered of an object may."""
     if isinstance(x, tuple):
         for y in x:
             _note(y, kernel)
     elif hasattr(type(x), "__cute_frozen__"):
-        for name, y in vars(x).items():
-            if name == "_cute_watch" and y is not None:
-                y.kernels[kernel] = None
-            else:
-                _note(y, kernel)
+        found = getattr(x, "_cute_watch", None)
+        if found is not None:
+            found.kernels[kernel] = None
+        for name in type(x).__dataclass_fields__:
+            _note(vars(x).get(name), kernel)
 
 
 def found() -> PeerError | None:
