@@ -9,7 +9,7 @@ import typing
 from collections.abc import Callable
 from typing import Any
 
-from ..ground.error import CuteError
+from ..ground.error import CuteError, NoIndex
 from ..ground.naming import described, shown
 from . import facade
 
@@ -58,6 +58,13 @@ def to_int(value: Any) -> int:
         return int(value)
     except (OverflowError, ValueError):
         raise CuteError(f"{value} has no integer") from None
+
+
+def to_index(x: Any) -> int:
+    """Return a number of an element type as an index. NoIndex: of a float."""
+    if x.dtype.is_float:
+        raise NoIndex(f"{x!r} is no index: give an integer")
+    return to_int(x.value)
 
 
 def union_member(x: Any) -> Any:
