@@ -72,6 +72,7 @@ EQUIVALENT = {
     ("kernels: grouped GEMM", "without stage.commit()"): TMA,
     ("kernels: products", "warpgroup.wait_group(1): argument 0 -1"): MORE,
     ("kernels: rows of other GPUs", "without arch.fence_proxy('async')$"): "TMA wrote the rows, and no thread",
+    ("kernels: rows of other GPUs", "without arch.fence_proxy('async') #2"): "no kernel of this run wrote the rows",
     ("kernels: weights of 4 bits", "without stage.commit()"): TMA,
     ("kernels: ampere GEMM", "arch.cp_async_wait_group(stages - 2): argument 0 -1"): MORE,
     ("kernels: weights of 4 bits", "warpgroup.wait_group(1): argument 0 -1"): MORE,

@@ -9,6 +9,7 @@ import numba_cute as cute
 from numba_cute import CuteError
 from numba_cute.kernels.distributed import gather, plan, ring, scatter
 from numba_cute.kernels.gemm.plan import Plan
+from numba_cute.sim import RaceError, SimError
 
 from .ranks import Gathered, Reduced, Scattered, random
 
@@ -20,10 +21,10 @@ SLOW = pytest.mark.slow
     "ranks, rows, n, k, cut, clusters",
     [
         (2, 24, 64, 72, Plan(64, 1), 1),
-        (4, 24, 72, 64, Plan(64, 1), 2),
+        (4, 8, 72, 64, Plan(64, 1), 2),
         (8, 8, 64, 72, Plan(64, 1), 1),
-        (2, 264, 136, 136, Plan(128, 2), 2),
-        (3, 136, 72, 136, Plan(64, 2), 1),
+        (2, 136, 72, 136, Plan(64, 2), 2),
+        (3, 24, 136, 72, Plan(128, 1), 1),
     ],
     ids=str,
 )
@@ -38,10 +39,10 @@ def test_rows_of_all_ranks_are_multiplied(ranks, rows, n, k, cut, clusters):
     "ranks, rows, n, k, cut, clusters",
     [
         (2, 24, 72, 72, Plan(64, 1), 1),
-        (4, 24, 64, 64, Plan(64, 1), 2),
+        (4, 8, 64, 64, Plan(64, 1), 2),
         (8, 8, 64, 64, Plan(64, 1), 1),
-        (2, 200, 136, 136, Plan(128, 2), 2),
-        (3, 72, 200, 72, Plan(192, 1), 1),
+        (2, 136, 72, 72, Plan(64, 2), 2),
+        (3, 24, 200, 72, Plan(192, 1), 1),
     ],
     ids=str,
 )
@@ -54,7 +55,7 @@ def test_each_rank_has_its_rows_of_the_sum(ranks, rows, n, k, cut, clusters):
 @SLOW
 @pytest.mark.parametrize("once", [False, True], ids=["two shots", "one shot"])
 @pytest.mark.parametrize(
-    "ranks, m, n, k, cut", [(2, 48, 72, 72, Plan(64, 1)), (4, 96, 64, 64, Plan(64, 1)), (2, 400, 136, 72, Plan(128, 2))]
+    "ranks, m, n, k, cut", [(2, 48, 72, 72, Plan(64, 1)), (4, 32, 64, 64, Plan(64, 1)), (2, 272, 72, 72, Plan(64, 2))]
 )
 def test_all_ranks_have_the_sum(ranks, m, n, k, cut, once):
     product = Reduced(ranks, m, n, k, cut=cut, once=once)
@@ -68,7 +69,7 @@ def test_all_ranks_have_the_sum(ranks, m, n, k, cut, once):
 @pytest.mark.parametrize("kind", [Gathered, Scattered], ids=lambda kind: kind.__name__)
 def test_they_are_right_in_float16_and_in_any_order(kind):
     product = kind(2, 24, 64, 72, cute.Float16)
-    for seed in range(3):
+    for seed in range(2):
         product.step(seed, 2, seed=seed)
 
 
@@ -89,14 +90,14 @@ def without(monkeypatch, owner, name):
 )
 def test_a_wait_that_is_left_out_is_a_race(monkeypatch, kind, owner, name):
     without(monkeypatch, owner, name)
-    with pytest.raises(cute.SimError, match="race"):
+    with pytest.raises(RaceError):
         kind(2, 24 if kind is not Reduced else 48, 64, 72).step(0)
 
 
 @SLOW
 def test_a_rank_that_is_not_told_waits_and_is_named(monkeypatch):
     without(monkeypatch, scatter.Sending, "sent")
-    with pytest.raises(cute.SimError, match="rank [01]"):
+    with pytest.raises(SimError, match="rank [01]"):
         Scattered(2, 24, 64, 72).step(0)
 
 
