@@ -32,7 +32,7 @@ ALLOWED = {
     ("compiler/nvvm.py", "_settle"): (1, ENGINE),
     ("compiler/offline.py", "_argument_types"): (1, USERS),
     ("compiler/state.py", "unchanged"): (1, USERS),
-    ("kernels/gradients.py", "derivatives"): (1, USERS),
+    ("kernels/gradients.py", "_derived"): (1, USERS),
     ("ir/modules.py", "_parsed"): (1, FOREIGN),
     ("ir/python.py", "parsed"): (1, FOREIGN),
     ("seam/backend.py", "following"): (1, USERS),

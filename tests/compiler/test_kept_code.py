@@ -62,7 +62,7 @@ def test_code_that_is_broken_is_made_again(making, tmp_path, change):
 
 def test_code_of_another_version_is_made_again(making, monkeypatch, tmp_path):
     run(5, making)
-    monkeypatch.setattr(kept_code, "version", lambda: "another")
+    monkeypatch.setattr(kept_code, "compiler_version", lambda: "another")
     assert run(7, making) == 49
     assert making.times == 2
     assert len(list((tmp_path / "kernels" / "launches").iterdir())) == 1  # in the old one's place

@@ -45,7 +45,7 @@ from numba_cute.kernels.gemm import (
     umma_parts,
     warps,
 )
-from numba_cute.kernels.moves import box, turn
+from numba_cute.kernels.moves import box, skew, turn
 from numba_cute.kernels.rows import norm, softmax, spread, topk
 
 from ..kernels.attention import (
@@ -330,6 +330,7 @@ KERNELS = [
            _top("warps that read again"), _top(CLUSTER)),
     kernel("kernels: boxes", box, "move", _moved),
     kernel("kernels: turns", turn, "turn", _turned),
+    kernel("kernels: skewed tiles", skew, "skew", lambda: test_permute.skewed(*test_permute.SKEWED[0])),
     kernel("kernels: grouped GEMM", grouped, "grouped", PLAIN, SHARED, SCALED,
            _behind(PLAIN, 2), EXPERTS),
     kernel("kernels: how a tile leaves", output, "Pieces.put Stores.create Stores.put Stores.put_rows Stores.tail",
