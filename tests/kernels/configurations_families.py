@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 import numba_cute as cute
+from numba_cute.kernels import entry
 from numba_cute.kernels.attention import (
+    append,
     entry as attention_entry,
     gradients as attention_gradients,
     plan as attention,
@@ -351,7 +353,40 @@ GRADIENTS_BY_WARPS = Space(
     lambda **_: True, gradients_by_warps,
 )  # fmt: skip
 
+ALL_TARGETS = (*WARPS, "sm_90a", *TENSOR_MEMORY)
+
+
+def appended(*, target: str, dtype: Any, dims: tuple[int, int], of_angles: Any, interleaved: bool, paged: bool) -> Any:
+    """The kernel that appends to a cache, and turns keys and queries where there are angles."""
+    d, dv = dims
+    k, v = empty((2, 3, 2, d), dtype), empty((2, 3, 2, dv), dtype)
+    caches = [empty((8, 16, 2, n) if paged else (2, 64, 2, n), dtype) for n in dims]
+    q = cos = turned = None
+    if of_angles is not None:
+        q, turned, cos = empty((2, 3, 4, d), dtype), empty((2, 3, 4, d), dtype), empty((64, d // 2), of_angles)
+    pages, lengths = empty((2, 4), I32) if paged else None, empty((2,), I32)
+    overlaps = entry.family_of(cute.target(target)) != entry.WARPS
+    given = *caches, k, v, lengths, pages, q, cos, cos, lengths, turned, interleaved, overlaps
+    return [append.appending(*given)[:2]]
+
+
+def appends(*, target: str, dtype: Any, of_angles: Any, interleaved: bool, **_: Any) -> bool:
+    narrow = dtype == cute.Float8E4M3FN
+    return not (narrow and (target != "sm_90a" or of_angles)) and not (interleaved and of_angles is None)
+
+
+APPENDED = Space(
+    {
+        "target": ALL_TARGETS, "dtype": [*FLOATS[:2], cute.Float8E4M3FN],
+        "dims": list(itertools.product(attention_entry.HEAD_DIMS, repeat=2)), "of_angles": [None, F32, FLOATS[0]],
+        "interleaved": [False, True], "paged": [False, True],
+    },
+    appends, appended,
+)  # fmt: skip
+
+
 SPACES = {
+    "append": lambda: APPENDED,
     "matmul by index": lambda: INDEXED, "matmul by warps": lambda: BY_WARPS,
     "grouped_gemm by warps": lambda: GROUPED_BY_WARPS, "conv by warps": lambda: CONV_BY_WARPS,
     "matmul by tcgen05": lambda: BY_TCGEN05, "grouped_gemm by tcgen05": lambda: GROUPED_BY_TCGEN05,

@@ -15,6 +15,7 @@ from numba_cute.kernels.gemm import plan as gemm_plan
 
 from . import spills
 from .configurations import SPACES, Machine, faults
+from .configurations_families import appended
 from .configurations_gemm import ROOMS, matmul_launches, offered
 from .configurations_rows import BF16, F16, F32, norm_backward, norm_forward, topk_forward
 from .covering import Space, covering
@@ -35,6 +36,9 @@ WORST = {
     ),
     "norm backward, ragged": lambda: norm_backward(
         length=7172, dtype=F32, others=F32, centred=False, weighted=True, adds=False, offset=1.0, packed=True,
+    ),
+    "append": lambda: appended(
+        target="sm_80", dtype=BF16, dims=(128, 128), of_angles=BF16, interleaved=False, paged=False
     ),
     "topk": lambda: topk_forward(length=4096, dtype=F32, k=8, weighs=True),
     "topk of an odd length": lambda: topk_forward(length=1023, dtype=F32, k=256, weighs=True),

@@ -87,7 +87,7 @@ def make_append(dtype, neighbours, overlaps=True):
                 turn(row, column, held, cos, sin, at)
             store(held, target[place, None, head, of], column)
 
-    @cuda.jit(launch_bounds=THREADS)
+    @cuda.jit(launch_bounds=(THREADS, 1))  # else the assembler takes fewer registers than it needs
     def append(k, v, k_cache, v_cache, lengths, pages, q, turned, cos, sin, used, room):
         token, b, _ = arch.block_idx()
         if cute.const_expr(overlaps):

@@ -4,7 +4,6 @@ which the rows or the sums of the others travel while the tensor cores multiply.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     import torch
 
 MOST = 1024  # launches that are remembered
-OF_A, OF_B, OF_C, OF_EPILOGUE = (2, 3), (4, 5), (6, 7), (16, 17, 18)
+OF_A, OF_B, OF_C, OF_EPILOGUE, TOTALS = (2, 3), (4, 5), (6, 7), (16, 17, 18), 22
 """The GEMM's arguments that are made of A, of B, and so on."""
 _known: dict[Any, tuple[Callable[..., None], Callable[[], Any]]] = {}
 
@@ -133,25 +132,21 @@ def _launcher(
     kernel: Any, made: Callable[..., Any], varies: tuple[int, ...], memory: Any, tensors: tuple[Any, ...]
 ) -> Callable[..., None]:  # fmt: skip
     """Give what launches a kernel. made: gives its arguments, and its grid, of tensors like those given. varies: which
-    of the arguments are made of them; the sums of an exchange too, where it has some. memory: the `Space` that it works
-    in, of which the others are made once."""
+    of the arguments are made of them. memory: the `Space` that it works in, of which the others are made once."""
     arguments, grid = made(*tensors)
-    fixed: list[Any]
-    fixed, sends = [None if i in varies else x for i, x in enumerate(arguments)], arguments[-1].sends
+    fixed = [None if i in varies else x for i, x in enumerate(arguments)]
 
+    @cute.runtime.remembered
     def of(*tensors: Any) -> Any:
         arguments = made(*tensors)[0]
-        return (*(arguments[i] for i in varies), *((arguments[-1].sums,) if sends else ()))
+        return tuple(arguments[i] for i in varies)
 
-    of = cute.runtime.remembered(of)
     bound = cute.launch(kernel, grid=grid, block=THREADS)
 
     def launch(*tensors: Any) -> None:
         memory.enter(tensors[0])
-        arguments, found = [*fixed], [*of(*tensors)]
-        if sends:
-            arguments[-1] = dataclasses.replace(arguments[-1], sums=found.pop())
-        for i, x in zip(varies, found):
+        arguments = [*fixed]
+        for i, x in zip(varies, of(*tensors)):
             arguments[i] = x
         bound(*arguments)
 
@@ -264,5 +259,5 @@ def _summing(
             return a, b, c
         return a.unflatten(0, by_owner), b, c.unflatten(0, by_owner) if whole else c
 
-    launch = _launcher(kernel_of(cut), made, (*OF_A, *OF_B), memory, seen(a, b, like))
+    launch = _launcher(kernel_of(cut), made, (*OF_A, *OF_B, TOTALS), memory, seen(a, b, like))
     return lambda a, b, c: launch(*seen(a, b, c)), empty

@@ -15,10 +15,10 @@ from ..gemm import plan
 from ..gemm.dense import ROW, TILE_M
 from ..gemm.operands import load_atom, operand, view
 from ..gemm.output import ROWS as HEIGHT
-from . import scatter as sums
 from .bringing import BYTES, ROWS, slots_layout
 from .gather import Gather
 from .ring import SLOTS as COMMON
+from .scatter import Scatter
 
 GATHER_SLOTS = COMMON
 """Slots of signals that a gathering launch uses."""
@@ -101,27 +101,27 @@ def matmul_reduce_scatter(
 
     a: (owners, rows, K of this GPU), b: (N, K of this GPU), c: (rows, N). parts: memory of all GPUs, (sources, rows, N,
     GPUs). signals: with `slots_of` slots. The others: as of `all_gather_matmul`."""
-    exchange = scatter(parts, c, cut, rank, signals)
+    exchange, totals = scatter(parts, c, cut, rank, signals)
     sent = parts[rank, None, None, None]
     made, grid = plan.arguments(
-        a, b, of_ranks(sent, 0, 1), dtype, most_clusters, cut, c_dtype=c_dtype, exchange=exchange
+        a, b, of_ranks(sent, 0, 1), dtype, most_clusters, cut, c_dtype=c_dtype, exchange=exchange, totals=totals
     )
     return plan.kernel_of(cut), made, grid
 
 
 def scatter(
     parts: Any, c: Any, cut: plan.Plan, rank: int, signals: Any, everywhere: bool = False, shared: Any = None
-) -> sums.Scatter:  # fmt: skip
-    """Make the exchange that adds up. All as of `matmul_reduce_scatter`, and of `Scatter`."""
-    mine = parts[None, None, None, rank]
+) -> tuple[Scatter, Any]:
+    """Make the exchange that adds up, and the tensor of the sums. All as of `matmul_reduce_scatter`, and of
+    `Scatter`."""
+    mine, c = parts[None, None, None, rank], view(c, 16)
     mine = cute.make_tensor(mine.iterator, cute.select(mine.layout, mode=[1, 2, 0]))
     if shared is not None:
-        c = view(c, 16)
         c = cute.make_tensor(c.iterator, cute.select(c.layout, mode=[1, 2, 0]))
         shared = cute.make_tensor(shared.iterator, cute.select(shared.layout, mode=[1, 2, 0, 3]))
         shared = shared.mark_layout_dynamic(leading_dim=1)
-    mine, c = (view(t, 16).mark_layout_dynamic(leading_dim=1) for t in (mine, c))
-    return sums.Scatter(cute.Int32(rank), mine, c, cut.tile_n, everywhere, shared, signals)
+    mine, c = (t.mark_layout_dynamic(leading_dim=1) for t in (mine, c))
+    return Scatter(cute.Int32(rank), mine, cut.tile_n, everywhere, shared, signals), c
 
 
 def matmul_all_reduce(
@@ -134,9 +134,9 @@ def matmul_all_reduce(
     (owners, rows, N), and `slots_of(…, twice=True)` slots of signals. In one, where it is None: a: (M, K of this GPU),
     c: (M, N), and parts (sources, M, N, GPUs). The others: as of `matmul_reduce_scatter`."""
     once = shared is None
-    exchange = scatter(parts, c, cut, rank, signals, once, shared)
+    exchange, totals = scatter(parts, c, cut, rank, signals, once, shared)
     sent = of_ranks(parts[rank, None, None, None], 0, 1)
     made, grid = plan.arguments(
-        a, b, sent, dtype, most_clusters, cut, c_dtype=c_dtype, exchange=exchange, apart=once
+        a, b, sent, dtype, most_clusters, cut, c_dtype=c_dtype, exchange=exchange, totals=totals, apart=0 if once else None
     )  # fmt: skip
     return plan.kernel_of(cut), made, grid

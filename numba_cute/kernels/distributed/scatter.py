@@ -29,13 +29,12 @@ TOGETHER = 8
 @frozen
 class Scatter(Exchange):
     """The sums over GPUs as the kernel has them. rank: this GPU's number in the group. parts: of the rows that are
-    added up here, (rows, N, GPUs). sums: where they go, (rows, N). tile_n: columns of a tile. everywhere: whether every
-    tile goes to all GPUs, which all add up all rows. shared: memory of all GPUs for all sums, (rows, N, owners, GPUs),
-    where each puts its own for all; then `sums` is (rows, N, owners); or None. signals: of `Signals`."""
+    added up here, (rows, N, GPUs). tile_n: columns of a tile. everywhere: whether every tile goes to all GPUs, which all
+    add up all rows. shared: memory of all GPUs for all sums, (rows, N, owners, GPUs), where each puts its own for all;
+    or None. signals: of `Signals`. The sums go to (rows, N), or with `shared` to (rows, N, owners)."""
 
     rank: Any
     parts: Any
-    sums: Any
     tile_n: int
     everywhere: bool
     shared: Any
@@ -113,8 +112,9 @@ class Sending:
                     self.of.signals.put(around(self.of.rank + hop, self.of.signals.world), READY, self.epoch)
             self.of.signals.advance(blocks)
 
-    def add_up(self, thread):
-        """Add up this block's share of the units. All threads that multiply. thread: which one of them."""
+    def add_up(self, totals, thread):
+        """Add up this block's share of the units. All threads that multiply. totals: where the sums go. thread: which
+        one of them."""
         group, (block, blocks) = thread // 128, blocks_of()
         meet = pipeline.NamedBarrier(1 + group, 128)
         rows, columns = self.of.units
@@ -122,7 +122,7 @@ class Sending:
             row, column = unit // columns, unit % columns
             self.await_parts(row, column, thread % 128)
             meet.arrive_and_wait()
-            self.add_unit(row, column, thread % 128)
+            self.add_unit(totals, row, column, thread % 128)
             if cute.const_expr(self.of.shared is not None):
                 meet.arrive_and_wait()
                 if thread % 128 == 0:
@@ -136,7 +136,7 @@ class Sending:
                 row, column = unit // columns % rows, unit % columns
                 self.await_sums(row, column, owner, thread % 128)
                 meet.arrive_and_wait()
-                self.copy_unit(row, column, owner, thread % 128)
+                self.copy_unit(totals, row, column, owner, thread % 128)
 
     def await_parts(self, row, column, thread):
         """Wait until all parts of a unit are there. A warpgroup, each warp for some of the GPUs."""
@@ -149,9 +149,9 @@ class Sending:
         if thread == 0:
             self.of.signals.wait(owner, self.of.shared_slot(row, column), self.epoch)
 
-    def add_unit(self, row, column, thread):
+    def add_unit(self, totals, row, column, thread):
         """Add up the parts of a unit, which are there. A warpgroup. thread: which one of it."""
-        dtype = self.of.sums.element_type
+        dtype = totals.element_type
         vector, each, together = vectors_of(self.of.parts.element_type, self.of.tile_n)
         rows, n = cute.Int32(self.of.parts.shape[0]), cute.Int32(self.of.parts.shape[1])
         values = cute.make_rmem_tensor((vector, together), self.of.parts.element_type)
@@ -170,15 +170,15 @@ class Sending:
                 m, at = place(thread + 128 * (first + i), self.of.tile_n, row, column, vector)
                 if m < rows and at < n:
                     if cute.const_expr(self.of.shared is None):
-                        cute.autovec_copy(made[None, i], vector_at(self.of.sums, vector, m, at))
+                        cute.autovec_copy(made[None, i], vector_at(totals, vector, m, at))
                     else:
                         for there in range(self.of.signals.world):
                             there = vector_at(self.of.shared, vector, m, at, self.of.rank, there)
                             cute.autovec_copy(made[None, i], there)
 
-    def copy_unit(self, row, column, owner, thread):
+    def copy_unit(self, totals, row, column, owner, thread):
         """Bring the sums of a unit, which are there, to where they go. A warpgroup. thread: which one of it."""
-        dtype = self.of.sums.element_type
+        dtype = totals.element_type
         vector, each, together = vectors_of(dtype, self.of.tile_n)
         rows, n = cute.Int32(self.of.parts.shape[0]), cute.Int32(self.of.parts.shape[1])
         values = cute.make_rmem_tensor((vector, together), dtype)
@@ -190,7 +190,7 @@ class Sending:
             for i in cute.range_constexpr(together):
                 m, at = place(thread + 128 * (first + i), self.of.tile_n, row, column, vector)
                 if m < rows and at < n:
-                    cute.autovec_copy(values[None, i], vector_at(self.of.sums, vector, m, at, owner))
+                    cute.autovec_copy(values[None, i], vector_at(totals, vector, m, at, owner))
 
 
 @traced

@@ -138,7 +138,7 @@ def is_last(ticket: Any, splits: int, flags: Any, turn: Any, thread: Any, all_of
 @cuda.jit(launch_bounds=(THREADS, 1))
 def gemm(
     dtype, c_dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, piece_mma, store, a_layout, b_layout, c_layout,
-    cluster, schedule, epilogue, tma_d, mD, partials, tickets, exchange,
+    cluster, schedule, epilogue, tma_d, mD, partials, tickets, exchange, totals,
 ):  # fmt: skip
     gathers, scatters = mA is None, mC is None  # threads read A's rows, and write C's: the atom is a Rows
     tile_n = tiled_mma.shape_mnk[1]
@@ -460,7 +460,7 @@ def gemm(
             scheduler.advance_to_next_work()
             work = scheduler.get_current_work()
         if cute.const_expr(exchange.sends):
-            others.add_up(tidx - 128)
+            others.add_up(totals, tidx - 128)
         if cute.const_expr(parts > 1):
             arch.cluster_arrive()  # the others' sums have been read
             arch.cluster_wait()

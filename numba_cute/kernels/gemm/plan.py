@@ -186,7 +186,7 @@ def room_of(epilogue: Epilogue | None, named: bool = False) -> tuple[int, int]:
 def arguments(
     a: Any, b: Any, c: Any, dtype: Any, most_clusters: int, cut: Plan = USUAL, epilogue: Epilogue | None = None,
     scratch: Any = None, c_dtype: Any = None, rows_a: Any = None, rows_c: Any = None, apart: int | None = None,
-    exchange: Any = ALONE,
+    exchange: Any = ALONE, totals: Any = None,
 ) -> tuple[tuple[Any, ...], tuple[int, int, int]]:  # fmt: skip
     """Give the kernel's arguments and grid for arrays of the host (to simulate or compile) or of the device.
 
@@ -200,7 +200,7 @@ def arguments(
     apart: c is (splits, M, N), and the splits' sums are not added up; of `tail`, whole tiles are in the first matrix.
     0: they have equal parts of K. Else each tile's first has a cluster of its own, and more of K: what takes as long as
     so many of the others, of which as many more clusters as that takes have `apart` each.
-    exchange: with other GPUs, an `Exchange`.
+    exchange: with other GPUs, an `Exchange`. totals: where one that `sends` puts what it adds up.
     """
     c_dtype, like = c_dtype or RESULTS[dtype], epilogue.matrix if epilogue else None
     a, b, c, like = (None if x is None else view(x, 16) for x in (a, b, c, like))
@@ -276,7 +276,7 @@ def arguments(
     layouts = (a_layout, b_layout, c_layout, cute.make_layout((1, sharers, parts, 1)))  # the last: V, M, N, K
     return (
         dtype, c_dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, piece_mma, atom, *layouts,
-        schedule, made, tma_d, mD, partials, tickets, exchange,
+        schedule, made, tma_d, mD, partials, tickets, exchange, totals,
     ), (sharers, parts, clusters)  # fmt: skip
 
 

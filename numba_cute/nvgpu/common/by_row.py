@@ -86,7 +86,7 @@ class ByRow:
     def _fits(self) -> bool:
         """Say whether some case is what all fields say: the first rows are asked, and the others, which take long to
         read, only if these have none."""
-        cls = type(self)
+        cls: type[ByRow] = type(self)
         given: dict[str, Any] = {}
         for choice in choices(cls):
             value = vars(self)[choice.field]

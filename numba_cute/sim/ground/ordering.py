@@ -10,6 +10,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from .clocks import FENCED, FENCED_FOR_ALL, Clock
 
 SCOPES = ("cta", "cluster", "gpu", "sys")
@@ -33,6 +35,13 @@ def together(scope: str, other: str, cta: Any, other_cta: Any) -> bool:
     """Tell whether atomics of two scopes are one step each for the other's thread."""
     reach = min(REACH[scope], REACH[other])
     return bool(place(reach, cta) == place(reach, other_cta))
+
+
+class Wait(NamedTuple):
+    """A wait for a value that ends. value: the bytes that it has read. ends: says of bytes whether they end it."""
+
+    value: Any
+    ends: Callable[[Any], bool]
 
 
 class Heard(NamedTuple):
@@ -80,12 +89,19 @@ class Left:
         own = self.own.get(thread, {})
         self.by, self.own = dict(own), {thread: own} if own else {}
 
-    def at_first(self, ends: Callable[[bytes], bool]) -> dict[Any, Clock]:
+    def changed(self, old: bytes, new: bytes) -> None:
+        """Note a value that an atomic has written. What lay there by a plain store, or the host, tells nothing."""
+        if not self.history or self.history[-1][0] != old:
+            self.history.clear()
+            self.history.append((old, {}))
+        self.history.append((new, dict(self.by)))
+
+    def at_first(self, wait: Wait) -> dict[Any, Clock]:
         """Return what reached whom with the first of the latest values that all end a wait: in another order of threads
         the wait ends with that one, so that it tells no more."""
         found = self.by
-        for value, by in reversed(self.history):
-            if not ends(value):
+        for value, by in reversed(self.history if self.history and self.history[-1][0] == wait.value.tobytes() else ()):
+            if not wait.ends(np.frombuffer(value, np.uint8)):
                 break
             found = by
         return found
@@ -93,11 +109,11 @@ class Left:
 
 def order(
     m: Any, key: Any, sem: str, scope: str, *, reads: bool, writes: bool,
-    ends: Callable[[bytes], bool] | None = None,
+    wait: Wait | None = None,
 ) -> Left | None:  # fmt: skip
     """Let an atomic of machine `m` learn, and leave to be learned, what it orders at location `key`. Without an order
-    of its own it is ordered by the fences of its thread: those before it publish, those after it acquire. ends: says of
-    a value whether it ends the wait that the atomic is part of."""
+    of its own it is ordered by the fences of its thread: those before it publish, those after it acquire. wait: the one
+    that the atomic ends."""
     if not m.run.clocks:
         return None
     t = m.threads[0]
@@ -107,7 +123,7 @@ def order(
         left = m.run.left[key] = Left()
     if reads:
         _keep(c.heard, key, (left, Heard(m.place, far, sem in ("acquire", "acq_rel"))))
-    by = left.by if ends is None else left.at_first(ends)
+    by = left.by if wait is None else left.at_first(wait)
     for reach in range(far + 1) if reads else ():
         clock = by.get(place(reach, t.cta))
         if clock is None:

@@ -144,7 +144,7 @@ class Allocation:
 
     @property
     def poisoned(self) -> bool:
-        """Whether some of it was never written."""
+        """Tell whether some of it was never written."""
         return self.written is not None
 
     def missing(self, region: Region, writers: NDArray[np.int32]) -> int | None:

@@ -15,7 +15,7 @@ from ...isa.form.limits import check_direction, check_setmaxnreg, takes_setmaxnr
 from ...isa.form.machine import Bytes
 from ..ground.access import Brought, Region, Rows, rows_of
 from ..ground.clocks import GMEM, INIT, SMEM, Gather, acquire, fence_each
-from ..ground.ordering import fence as fence_threads, order
+from ..ground.ordering import Wait, fence as fence_threads, order
 from ..ground.report import NOWHERE, DivergenceError, OutOfBoundsError, Place, SimError, count, place_of, who
 from .asynchronous import PEER, Asynchronous
 from .barrier import BarrierHandle
@@ -394,15 +394,15 @@ class Machine(Asynchronous):
             self.told(memory, region, change is not None, scope)
         part = memory.data[address - start : address - start + nbytes]
         old: Bytes = part.copy()
-        first = None if ends is None or not ends(old) else lambda b: ends(np.frombuffer(b, np.uint8))
-        left = order(self, (owner, address), sem, scope, reads=reads, writes=change is not None, ends=first)
+        wait = None if ends is None or not ends(old) else Wait(old, ends)
+        left = order(self, (owner, address), sem, scope, reads=reads, writes=change is not None, wait=wait)
         if change is None:
             return old
         if len(self.run.gpus) > 1:
             self.run.set_by[address] = self.cta.cluster.rank
         part[...] = change(old)
         if left is not None:
-            left.history.append((part.tobytes(), dict(left.by)))
+            left.changed(old.tobytes(), part.tobytes())
         if (part == old).all():  # nothing changed, so this may be a loop that polls
             self.threads[0].polled = memory, address
             self.pause("an atomic that changes nothing")

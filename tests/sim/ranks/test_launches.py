@@ -10,6 +10,7 @@ from numba_cute import arch
 from numba_cute.runtime import from_dlpack, from_symmetric
 from numba_cute.seam import CuteError
 from numba_cute.sim import DeadlockError, PerRank, RaceError, simulate, symmetric
+from numba_cute.utils.distributed import Signals
 
 from . import signals
 
@@ -324,3 +325,57 @@ def test_a_buffer_is_filled_again_in_a_later_launch_before_its_rank_has_read_it(
     with simulate.sequence():  # which meets at its end
         for _ in range(3):
             simulate(exchanged, ranks=4)[1, N](*args)
+
+
+@pytest.mark.parametrize("apart", [True, pytest.param(False, marks=pytest.mark.slow)])
+def test_blocks_that_are_forgotten_still_race_with_those_of_other_ranks(apart):
+    """Of lanes together those that have ended are forgotten; the last block of the other rank comes much later."""
+
+    def kernel(peers, sig, rank):
+        t, b = arch.thread_idx()[0], arch.block_idx()[0]
+        peers[t, b, 1 - rank] = rank
+        if b == 0 if cute.const_expr(apart) else (b == 39 and rank == 1):
+            peers[t, 40 + rank, 0] = rank
+        if b == 0 and rank == 0 and not cute.const_expr(apart):
+            peers[t, 41, 0] = 7
+
+    x = symmetric((512, 42), cute.Int32, 2)
+    launch = simulate(kernel, ranks=2)[40, 512]
+    args = from_symmetric(x), signals(2), PerRank(0, 1)
+    if apart:
+        launch(*args)
+        assert (x.arrays[0][:, :40] == 1).all() and (x.arrays[1][:, :40] == 0).all()
+    else:
+        with pytest.raises(RaceError, match="peers of rank 0 .* of rank 1, block .*(?s:.*)of rank 0, block .0, 0, 0."):
+            launch(*args)
+
+
+def test_a_flag_that_holds_an_earlier_launchs_epoch_tells_nothing():
+    """And one that is set back to zero, by the host or by the kernel, tells what is told after."""
+
+    def kernel(peers, flags, rank, out, resets):
+        t, to = cuda.threadIdx.x, 1 - rank
+        sig = Signals(flags, rank)
+        if t == 0 and resets:
+            flags[0, to, rank] = 0
+            sig.put(to, 1, 1)
+            sig.wait(to, 1, 1)
+        cuda.syncthreads()
+        peers[t, to] = rank + t
+        cuda.syncthreads()
+        if t == 0:
+            sig.put(to, 0, 1)
+            sig.wait(to, 0, 1)
+        cuda.syncthreads()
+        out[t] = peers[t, rank]
+
+    flags, outs = symmetric((3, 2), cute.Int32, 2), [np.zeros(N, np.int32) for _ in range(2)]
+    args = from_symmetric(symmetric(N, cute.Int32, 2)), from_symmetric(flags), PerRank(0, 1), PerRank(*outs)
+    launch = simulate(kernel, ranks=2)[1, N]
+    launch(*args, False)
+    with pytest.raises(RaceError, match="nothing orders rank"):
+        launch(*args, False)
+    flags.peers[...] = 0
+    launch(*args, False)
+    flags.peers[1] = 0
+    launch(*args, True)
