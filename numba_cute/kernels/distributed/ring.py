@@ -16,15 +16,15 @@ What follows is an exchange's own."""
 
 @frozen
 class Ring(utils.PersistentTileSchedulerParams):
-    """Tiles in their order, of batches that begin elsewhere. first: which batch is done first; the last one is followed
+    """Tiles in their order, of batches that begin elsewhere. start: which batch is done first; the last one is followed
     by 0."""
 
-    first: Any = 0
+    start: Any = 0
 
     def decode(self, index: Any) -> tuple[Any, Any, Any]:
         """Return the place (m, n, batch) of the `index`-th piece of work."""
         m, n, batch = utils.PersistentTileSchedulerParams.decode(self, index)
-        return m, n, around(batch + self.first, self.problem_shape_ntile_mnl[2])
+        return m, n, around(batch + self.start, self.problem_shape_ntile_mnl[2])
 
 
 @traced

@@ -90,19 +90,19 @@ def without(monkeypatch, owner, name):
 )
 def test_a_wait_that_is_left_out_is_a_race(monkeypatch, kind, owner, name):
     without(monkeypatch, owner, name)
-    with pytest.raises(cute.SimError, match="race"):
+    with pytest.raises(cute.sim.SimError, match="race"):
         kind(2, 24 if kind is not Reduced else 48, 64, 72).step(0)
 
 
 @SLOW
 def test_a_rank_that_is_not_told_waits_and_is_named(monkeypatch):
     without(monkeypatch, scatter.Sending, "sent")
-    with pytest.raises(cute.SimError, match="rank [01]"):
+    with pytest.raises(cute.sim.SimError, match="rank [01]"):
         Scattered(2, 24, 64, 72).step(0)
 
 
 def test_a_ring_begins_with_any_gpu():
-    order = ring.Ring((2, 1, 3), (1, 1, 1), first=2)
+    order = ring.Ring((2, 1, 3), (1, 1, 1), start=2)
     assert cute.simulate is not None
     seen = np.zeros((6, 3), np.int32)
 
