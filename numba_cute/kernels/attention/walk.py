@@ -40,6 +40,7 @@ def make_blocks(form, rows, always=True):
     all the same, all masked."""
     tile_m, tile_n, pack, has_left, has_right = form.tile_m, form.tile_n, form.pack, form.left, form.right
     block, per_block = form.block, 1 if form.block is None else form.block[1] // tile_n
+    ring = getattr(form, "ring", False)  # of wgmma's alone
     bounded = form.bounded or per_block > 1  # the last block may have tiles that there are not
 
     @cuda.jit
@@ -70,11 +71,16 @@ def make_blocks(form, rows, always=True):
             begin, end = split.part_of(begin, end, part, splits)
         if cute.const_expr(always):
             end = max(end, cute.Int32(begin + 1))
+        if cute.const_expr(ring):
+            end = cute.Int32(end + listed.before())
         return begin, end
 
     @cuda.jit
     def block_at(place, m, head, b, listed):
-        """The block of keys at a place, and whether the mask's function is to be asked of it."""
+        """The block of keys at a place, and whether the mask's function is to be asked of it; of several GPUs' keys
+        the block of one, and which."""
+        if cute.const_expr(ring):
+            return listed.block_at(place)
         if cute.const_expr(block is None):
             return place, True
         n, whole = visits.tile_visited(listed, divided(m * tile_m, block[0]), head, b, place, per_block)
