@@ -128,13 +128,13 @@ def keys_of(
     _, k_layout, v_layout = (cute.slice_(x, (None, None, 0)) for x in layouts(form))
     columns = 8 * BYTES // form.dtype.width
     numbers = rows / ROWS, heads * form.d / columns, heads * form.dv / columns, heads, kv_heads // heads, batch
-    of_rows, of_k, of_v, *more = (cute.Int32(math.ceil(n)) for n in numbers)
+    of_rows, of_k, of_v, together, sets, of_batch = (cute.Int32(math.ceil(n)) for n in numbers)
     return Keys(
         form.dtype, cute.slice_(slots_layout(form.dtype), (None, None, 0)), cute.Int32(rank),
         copies_of(form, k, room.k, k_layout, (form.tile_n, form.d), False),
         copies_of(form, v, room.v, v_layout, (form.dv, form.tile_n), True),
-        form.tile_n, cute.Int32(sources), divisor_of(math.ceil(rows / form.tile_n)), of_rows, of_k, of_v, *more,
-        plan.view(room.arrived), plan.view(room.ended), signals,
+        form.tile_n, cute.Int32(sources), divisor_of(math.ceil(rows / form.tile_n)), of_rows, of_k, of_v, together,
+        sets, of_batch, plan.view(room.arrived), plan.view(room.ended), signals,
     )  # fmt: skip
 
 
