@@ -20,7 +20,7 @@ from . import masks, output, softmax, split
 from .elements import make_elements
 from .form import layouts, multiplies, order_of_p
 from .schedule import TICKETS, begin_tickets, draw, next_drawn
-from .walk import make_blocks, make_load, make_mask, make_next, sequence, shifted
+from .walk import make_blocks, make_load, make_mask, make_next, make_ring, sequence, shifted
 
 TURN, CLEARED = 1, 5  # named barriers: the first of those by which warpgroups take turns; values are whole
 
@@ -32,6 +32,8 @@ def make_kernel(form):
     turns, draws, pack, page, chunk, score = form.turns, form.draws, form.pack, form.page, form.chunk, form.score
     asked, block, ring = form.mask, form.block, form.ring
     tile_of, blocks_of, block_at, whole_of = make_blocks(form, 64)
+    if ring:
+        blocks_of, block_at = make_ring(blocks_of)
     load, mask, (following, seek) = make_load(form), make_mask(form), make_next(form, tile_of)
     row_of, change, ask = make_elements(pack, group, tile_n, score, asked)
     q_stages, stages, cluster = form.q_stages, form.stages, form.cluster

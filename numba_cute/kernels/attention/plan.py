@@ -349,8 +349,8 @@ def launch_of(
 
 
 def listed_as(listed):
-    """What says which blocks are visited, as the kernel takes it. listed: arrays of `visits.Visits`, another walk as it
-    is, or None."""
+    """Give the lists of visited blocks as the kernel takes them. listed: arrays of `visits.Visits`, another walk, which
+    is taken as it is, or None."""
     if listed is None:
         return ()
     return visits.of(*listed) if isinstance(listed, (tuple, list)) else listed

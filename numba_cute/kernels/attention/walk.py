@@ -40,7 +40,6 @@ def make_blocks(form, rows, always=True):
     all the same, all masked."""
     tile_m, tile_n, pack, has_left, has_right = form.tile_m, form.tile_n, form.pack, form.left, form.right
     block, per_block = form.block, 1 if form.block is None else form.block[1] // tile_n
-    ring = getattr(form, "ring", False)  # of wgmma's alone
     bounded = form.bounded or per_block > 1  # the last block may have tiles that there are not
 
     @cuda.jit
@@ -71,16 +70,11 @@ def make_blocks(form, rows, always=True):
             begin, end = split.part_of(begin, end, part, splits)
         if cute.const_expr(always):
             end = max(end, cute.Int32(begin + 1))
-        if cute.const_expr(ring):
-            end = cute.Int32(end + listed.before())
         return begin, end
 
     @cuda.jit
     def block_at(place, m, head, b, listed):
-        """The block of keys at a place, and whether the mask's function is to be asked of it; of several GPUs' keys
-        the block of one, and which."""
-        if cute.const_expr(ring):
-            return listed.block_at(place)
+        """The block of keys at a place, and whether the mask's function is to be asked of it."""
         if cute.const_expr(block is None):
             return place, True
         n, whole = visits.tile_visited(listed, divided(m * tile_m, block[0]), head, b, place, per_block)
@@ -98,6 +92,24 @@ def make_blocks(form, rows, always=True):
         return divided(begin + tile_n - 1, tile_n), divided(end, tile_n)
 
     return tile_of, blocks_of, block_at, whole_of
+
+
+def make_ring(blocks_of):
+    """The functions of a tile's blocks of the keys of several GPUs, in the place of those of `make_blocks`: `blocks_of`
+    and `block_at`. blocks_of: of this GPU's own keys alone, which are visited first."""
+
+    @cuda.jit
+    def blocks_of_all(m, head, b, queries, keys, left, right, part, splits, ring):
+        """The places of the blocks that a tile sees, as of `blocks_of`."""
+        begin, end = blocks_of(m, head, b, queries, keys, left, right, part, splits, ring)
+        return begin, cute.Int32(end + ring.before())
+
+    @cuda.jit
+    def block_at(place, m, head, b, ring):
+        """The block of a GPU's keys at a place, and the GPU."""
+        return ring.block_at(place)
+
+    return blocks_of_all, block_at
 
 
 def make_mask(form):

@@ -22,9 +22,9 @@ from .bringing import ROWS, Bringing, reserve
 
 @frozen
 class Copies:
-    """How K, or V, is brought. tma_load, there, tma_store, here: pieces, of (rows, heads of d, batch, GPUs), from there
-    to this GPU's memory. tma, blocks: how the kernel loads blocks of keys from there, whose modes are those of a GPU's
-    K, or V, and the GPUs."""
+    """The copies that bring K, or V. tma_load, there, tma_store, here: pieces, of (rows, heads of d, batch, GPUs), from
+    there to this GPU's memory. tma, blocks: how the kernel loads blocks of keys from that, whose modes are those of K,
+    or V, as the kernel has them, and the GPUs."""
 
     tma_load: Any
     there: Any

@@ -30,7 +30,7 @@ MOST = 1024  # launches that are remembered
 OF_A, OF_B, OF_C, OF_EPILOGUE, TOTALS = (2, 3), (4, 5), (6, 7), (16, 17, 18), 22
 """The GEMM's arguments that are made of A, of B, and so on."""
 LAUNCHES: dict[Any, tuple[Callable[..., None], Callable[..., Any]]] = {}
-"""What launches a call, and what makes its results, by the call's kind."""
+"""Launches of calls, and the makers of their results, by the kinds of the calls."""
 
 
 def all_gather_matmul(

@@ -137,6 +137,7 @@ def matmul_all_reduce(
     exchange, totals = scatter(parts, c, cut, rank, signals, once, shared)
     sent = of_ranks(parts[rank, None, None, None], 0, 1)
     made, grid = plan.arguments(
-        a, b, sent, dtype, most_clusters, cut, c_dtype=c_dtype, exchange=exchange, totals=totals, apart=0 if once else None
+        a, b, sent, dtype, most_clusters, cut, c_dtype=c_dtype, exchange=exchange, totals=totals,
+        apart=0 if once else None,
     )  # fmt: skip
     return plan.kernel_of(cut), made, grid

@@ -29,9 +29,9 @@ TOGETHER = 8
 @frozen
 class Scatter(Exchange):
     """The sums over GPUs as the kernel has them. rank: this GPU's number in the group. parts: of the rows that are
-    added up here, (rows, N, GPUs). tile_n: columns of a tile. everywhere: whether every tile goes to all GPUs, which all
-    add up all rows. shared: memory of all GPUs for all sums, (rows, N, owners, GPUs), where each puts its own for all;
-    or None. signals: of `Signals`. The sums go to (rows, N), or with `shared` to (rows, N, owners)."""
+    added up here, (rows, N, GPUs). tile_n: columns of a tile. everywhere: whether every tile goes to all GPUs, which
+    all add up all rows. shared: memory of all GPUs for all sums, (rows, N, owners, GPUs), where each puts its own for
+    all; or None. signals: of `Signals`. The sums go to (rows, N), or with `shared` to (rows, N, owners)."""
 
     rank: Any
     parts: Any

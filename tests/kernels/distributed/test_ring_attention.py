@@ -18,6 +18,7 @@ from numba_cute.kernels.distributed import attention, keys, keys_plan, plan
 from .ranks import random, signals_of
 
 SLOW = pytest.mark.slow
+NARROW = {"tile": (64, 16)}
 
 
 class Attended:
@@ -76,28 +77,28 @@ class Attended:
 
 
 @SLOW
-@pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize(
-    "ranks, rows, heads, dims, batch, sms, options",
+    "ranks, rows, heads, dims, batch, causal, steps, options",
     [
-        (2, 64, (1, 1), (64, 64), 1, 1, {}),
-        (2, 72, (2, 1), (64, 64), 1, 2, {"tile": (64, 32)}),
-        (4, 24, (2, 2), (64, 128), 2, 3, {"tile": (64, 16), "pack": 1}),
-        (2, 24, (4, 4), (128, 128), 2, 2, {"tile": (64, 16), "section": 2}),
-        (3, 40, (1, 1), (128, 64), 1, 1, {"tile": (128, 16)}),
+        (2, 16, (1, 1), (64, 64), 1, False, 2, NARROW),
+        (2, 40, (2, 1), (64, 64), 1, True, 1, NARROW),
+        (4, 24, (1, 1), (64, 64), 1, True, 1, NARROW),
+        (3, 16, (1, 1), (64, 128), 2, False, 1, NARROW),
+        (2, 16, (4, 4), (128, 128), 1, True, 1, {**NARROW, "section": 2}),
+        (2, 72, (1, 1), (64, 64), 1, True, 1, {}),
     ],
     ids=str,
 )
-def test_queries_see_the_keys_of_all_ranks(ranks, rows, heads, dims, batch, sms, options, causal):
+def test_queries_see_the_keys_of_all_ranks(ranks, rows, heads, dims, batch, causal, steps, options):
     attended = Attended(ranks, rows, heads, dims, batch, causal, **options)
-    for step in range(2):
-        attended.step(step, sms)
+    for step in range(steps):
+        attended.step(step, 2)
 
 
 @SLOW
 def test_they_are_right_in_float16_and_in_any_order():
-    attended = Attended(2, 24, causal=True, dtype=cute.Float16, tile=(64, 16))
-    for seed in range(3):
+    attended = Attended(2, 24, causal=True, dtype=cute.Float16, **NARROW)
+    for seed in range(2):
         attended.step(seed, seed=seed)
 
 
@@ -105,7 +106,7 @@ def test_they_are_right_in_float16_and_in_any_order():
 def test_keys_that_are_not_waited_for_are_a_race(monkeypatch):
     monkeypatch.setattr(keys.Visited, "await_block", lambda self, *args: None)
     with pytest.raises(cute.sim.SimError, match="race"):
-        Attended(2, 16, tile=(64, 16)).step(0)
+        Attended(2, 16, **NARROW).step(0)
 
 
 @SLOW
