@@ -17,6 +17,7 @@ import numpy as np
 
 from . import seam
 from .seam.ground.element_classes import Element, OfElements, OfKind
+from .seam.ground.error import NoIndex
 from .seam.ground.names import UnknownName
 from .seam.ground.records import dataclass
 from .seam.guards import element_values
@@ -213,9 +214,12 @@ class Scalar(seam.Leaf):
         return self.checked(simulated)
 
     def __index__(self) -> int:
+        if self.dtype.is_float:
+            raise NoIndex(f"{self!r} is no index: give an integer")
         return element_values.to_int(self.value)
 
-    __int__ = __index__
+    def __int__(self) -> int:
+        return element_values.to_int(self.value)
 
     def __float__(self) -> float:
         return float(self.value)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import linecache
 import re
 import sys
@@ -16,6 +17,7 @@ from ..isa.form.limits import check_smem
 from ..isa.form.targets import TARGETS
 from ..seam import CuteError, StaticEnum, struct, traced
 from ..seam.guards.messages import how_static
+from ..seam.hooks.audits import AUDITS, Code, at_spot
 from ..tensor import storage
 from ..tensor.pointer import AddressSpace, Pointer
 from ..tensor.tensor import Tensor
@@ -44,7 +46,8 @@ class SmemAllocator:
     """An allocator of the block's dynamic shared memory, from its beginning on.
 
     Every thread makes its own and asks for the same allocations in the same order, so that all agree on the addresses.
-    Make one in a kernel and pass it on: a second one begins at the same byte, and gives out the same memory.
+    Make one in a kernel and pass it on: a second one would begin at the same byte, and give out the same memory, so it
+    is refused where a function makes it after a first.
     offset: the bytes given out. Of all methods, byte_alignment: a static power of two, at most 1024; name: for the
     simulator's reports. Sizes are static; the launch is given the total.
 
@@ -178,3 +181,34 @@ def _assigned_name() -> str:
         frame = frame.f_back
     found = _ASSIGNMENT.match(linecache.getline(frame.f_code.co_filename, frame.f_lineno))
     return found[1] if found else f"shared memory of line {frame.f_lineno}"
+
+
+def check_made_once(code: Code) -> None:
+    """Refuse an allocator that a function makes where it has made one. Threads that part may make one each."""
+    made = [i for i, s in enumerate(code.steps) if s.kind == "call" and s.name is SmemAllocator]
+    for first, then in itertools.permutations(made, 2):
+        before, after = code.steps[first], code.steps[then]
+        if before.at != after.at and _leads(code, first, then):  # what is unrolled is one line
+            e = CuteError(
+                f"SmemAllocator: {before.at} makes one, and a second begins at the same byte and gives out the same "
+                "memory: pass the first one on; memory that is used again is seen otherwise by cute.recast_ptr"
+            )
+            raise at_spot(e, after.at)
+
+
+def _leads(code: Code, first: int, then: int) -> bool:
+    """Say whether some way leads from a step to another."""
+    start, end = code.steps[first].block, code.steps[then].block
+    if start == end and first < then:
+        return True
+    seen: set[int] = set()
+    left = list(code.follows[start])
+    while left:
+        block = left.pop()
+        if block not in seen:
+            seen.add(block)
+            left += code.follows[block]
+    return end in seen
+
+
+AUDITS.append(check_made_once)

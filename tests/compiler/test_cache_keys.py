@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from cuda.bindings import driver
+from numba import cuda
 from numba.cuda import types
 
 import numba_cute as cute
@@ -103,3 +105,15 @@ def test_what_compiling_remembers_of_objects_is_no_part_of_a_key():
         with config.override(cache=False):
             cute.compile(kernel, (ARRAY,), arch="sm_90a")
         assert before == key() is not None
+
+
+def test_a_tensor_that_no_pickle_has_is_refused_by_the_compilation_and_not_by_the_key():
+    held = cute.runtime.from_dlpack(np.zeros(4, np.float32))
+
+    @cuda.jit
+    def kernel(x):
+        x[0] = held[0]
+
+    with config.override(cache=True):
+        found = disk_cache.key_of(kernel.py_func, (), {}, "sm_90a", "kernel")
+    assert found.text is None and "held" in found.why

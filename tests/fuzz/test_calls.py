@@ -8,7 +8,12 @@ import io
 import os
 import warnings
 
+import numpy as np
 import pytest
+from numba import cuda
+
+import numba_cute as cute
+from numba_cute import CuteError
 
 from .calls import calls, summary
 from .calls_targets import targets
@@ -34,6 +39,28 @@ def test_calls_with_arguments_of_all_kinds_end_in_results_or_cute_errors(tmp_pat
 def test_none_of_three_hundred_thousand_calls_ends_otherwise(seed):
     found = calls(seed, 300_000, os.cpu_count() or 1)
     assert not found, summary(found, 20)
+
+
+class Odd:
+    def __repr__(self):
+        raise RecursionError
+
+
+KERNEL = cuda.jit(lambda x: None)
+FOUND = {
+    "checks, an array": lambda: cute.debug(KERNEL, checks=np.ones(3)),
+    "outputs, a type": lambda: cute.debug(KERNEL, outputs=cute.Int32),
+    "no repr": lambda: cute.compare(KERNEL, rtol=(Odd(),)),
+    "a cluster, an array": lambda: cute.simulate(KERNEL, cluster=np.ones(4, bool)),
+    "registers by a number": lambda: cute.Pointer(cute.Float16, cute.AddressSpace.rmem, 8),
+    "a float as index": lambda: (1, 2)[cute.Float32(1.0)],
+}
+
+
+@pytest.mark.parametrize("call", FOUND.values(), ids=FOUND)
+def test_calls_that_ended_otherwise_end_in_cute_errors(call):
+    with pytest.raises(CuteError):
+        call()
 
 
 def test_everything_public_is_called():

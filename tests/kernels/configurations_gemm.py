@@ -230,7 +230,7 @@ MIXED = Space(
 
 # ---------------------------------------------------------------- convolutions
 
-WHAT = ("convolution", "transposed", "filters")
+WHAT = ("convolution", "transposed", "filters", "helped")
 
 
 CONV_EPILOGUES = ("none", "bias", "amax", "all")
@@ -244,8 +244,10 @@ def conv_cuts(k_tiles: int, epilogue: str) -> frozenset[Any]:
 
 
 def conv_holds(*, dtype: Any, modes: int, what: str, epilogue: str, k_tiles: int, **cut: Any) -> bool:
-    if what == "filters":  # an M-major operand, Float32 sums, no epilogue
-        tail = cut["tail"] and cut["sharers"] == 1
+    if what in ("filters", "helped"):  # an M-major operand, Float32 sums, no epilogue
+        tail = cut["tail"] and cut["sharers"] == 1 and what == "filters"
+        if what == "helped" and cut["splits"] == 1:
+            return False
         plain = gemm_plan.Plan(cut["tile_n"], cut["sharers"], splits=cut["splits"], tail=tail)._asdict() == cut
         return dtype.width == 16 and epilogue == "none" and plain and k_tiles == 1
     if what == "transposed" and dtype.width != 16:
@@ -269,10 +271,11 @@ def conv_launches(*, dtype: Any, modes: int, what: str, epilogue: str, k_tiles: 
     if what == "transposed":
         weights = empty((channels, *taps, outs), dtype)
         b = Turned(weights, taps, tuple(t - 1 for t in taps), ones, tile_k)
-    if what == "filters":
+    if what in ("filters", "helped"):
+        chosen, apart = (chosen._replace(slots=2), 3) if what == "helped" else (chosen, 0)
         a, b, c_type = empty((outs, pixels), dtype, -2), Columns(x, walk, 64, None), cute.Float32
         c = empty((chosen.splits, outs, b.shape[0]), c_type)
-        args, _ = gemm_plan.arguments(a, b, c, dtype, CLUSTERS, chosen, None, None, c_type, apart=0)
+        args, _ = gemm_plan.arguments(a, b, c, dtype, CLUSTERS, chosen, None, None, c_type, apart=apart)
         return [(gemm_plan.kernel_of(chosen), args)]
     counts = gemm_plan.scratch_of(c, chosen, CLUSTERS, steps)
     memory = (empty(counts[:1], F32), empty(counts[1:], I32)) if chosen.splits > 1 else None

@@ -50,6 +50,22 @@ def shared_memory_over_the_limit(x):
     x[0] = s.load()
 
 
+@mistake("makes one, and a second begins at the same byte and gives out the same memory: pass the first one on")
+def two_allocators(x):
+    a = utils.SmemAllocator().allocate_array(cute.Float32, 4)
+    b = utils.SmemAllocator().allocate_array(cute.Float32, 4)  # wrong
+    x[0] = a.load() + b.load()
+
+
+@mistake("makes one, and a second begins at the same byte")
+def a_second_allocator_behind_a_branch(x):
+    if cute.arch.thread_idx()[0] == 0:
+        smem = utils.SmemAllocator()
+        x[0] = smem.allocate_array(cute.Float32, 4).load()
+    b = utils.SmemAllocator().allocate_array(cute.Float32, 4)  # wrong
+    x[1] = b.load()
+
+
 @mistake("exceed the 232448 bytes", other="exceed the 232448 bytes", only="simulator", reason=(
     "what several allocations come to is a number of the PTX: the compiler says the same of the kernel, not of the line"
 ))  # fmt: skip

@@ -10,6 +10,8 @@ import types
 
 import pytest
 
+from numba_cute.compiler.bridge import code_reads, reach
+from numba_cute.seam.ground.bytecode import _named, names_in, operations
 from numba_cute.sim.python.jitted.bytecode import decode, encode
 
 
@@ -41,3 +43,13 @@ def test_code_put_together_again_is_what_it_was(module):
         again = encode(code, decode(code), code.co_consts, 0)
         assert _meant(again) == _meant(code), code
         assert table(again) == table(code), code
+
+
+@pytest.mark.parametrize("module", [code_reads, reach, dis, argparse, inspect])
+def test_names_are_those_of_the_operations(module):
+    """However they are found: in the bytes alone, as for keys of the disk cache, or among all that code does."""
+    found = 0
+    for code in of_module(module):
+        assert names_in(code) == tuple(_named(operations(code)))
+        found += len(names_in(code))
+    assert found > 100

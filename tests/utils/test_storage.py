@@ -329,3 +329,26 @@ def test_storage_has_no_initial_values_and_no_foreign_members():
         class Foreign:
             data: cute.struct.MemRange[cute.Int8, 4]
             name: str
+
+
+@cuda.jit
+def own_allocators(x):
+    """Threads that part make one each, and ask for the same memory."""
+    thread = arch.thread_idx()[0]
+    if thread == 0:
+        smem = utils.SmemAllocator()
+        own = smem.allocate_array(cute.Int32, 4)
+        own.store(7)
+        x[0] = own.load()
+    else:
+        smem = utils.SmemAllocator()
+        aside = smem.allocate_array(cute.Int32, 4)
+        other = smem.allocate_array(cute.Int32, 4)
+        x[1] = other.toint() - aside.toint()
+
+
+def test_threads_that_part_may_make_an_allocator_each():
+    x = np.zeros(2, np.int32)
+    cute.simulate(own_allocators)[1, 2](x)
+    assert x.tolist() == [7, 16]
+    assert "own_allocators" in cute.compile(own_allocators, (x,), arch="sm_90a").ptx

@@ -38,6 +38,7 @@ from numba.cuda.stubs import Stub
 
 from ... import promotion
 from ...isa.form.targets import asked
+from ...seam import CuteError
 from ...seam.ground.packages import is_library, package_of
 from ...seam.marks.decorators import is_frozen_class, is_struct_class
 from ...seam.marks.plain import is_users_module
@@ -400,7 +401,10 @@ class Walk(Walking):
         ):
             self._dispatcher(x, name)
         elif is_library(cls.__module__) and "__reduce__" in vars(cls):  # it stands in a table of this library's
-            self.refer_all(x.__reduce__(), name)
+            try:
+                self.refer_all(x.__reduce__(), name)
+            except CuteError as e:  # which the compilation refuses in better words
+                raise Unfollowed(f"`{name}`: {e}") from e
         elif cls is SimpleNamespace or all(is_made_in_python(c) for c in cls.__mro__[:-1]):
             self._class_of(x, name)
             self._attributes_of(x, name)

@@ -202,12 +202,13 @@ def _parts_of(
 
 def _helped(cut: Plan, outs: int, columns: int, pixels: int, sms: int) -> Iterator[tuple[Plan, int]]:
     """Yield the cuts whose tiles, fewer than fit at once, have clusters of their own, with those that fit beside these
-    for the rest of their K, and how many parts each of these has."""
+    for the rest of their K, and how many parts each of these has. There is memory for more stages: what loads them is
+    slow where all SMs are busy."""
     work, room = math.ceil(outs / (TILE_M * cut.sharers)) * (columns // cut.tile_n), sms // cut.sharers
     for others in (1, 2, 3) if work < room else ():
         helped = math.ceil(work * others / (room - work))
         if helped > 1 and others + helped < math.ceil(pixels / UNIT):
-            yield cut._replace(splits=1 + others), helped
+            yield cut._replace(splits=1 + others, slots=2), helped
 
 
 def _groups_of(cut: Any, outs: int, columns: int, pixels: int, sms: int, _: int) -> Iterator[tuple[float, Umma, int]]:
@@ -237,7 +238,8 @@ def _of_warpgroups(
     Groups.
 
     Of a GPU it knows what an SM takes for a K tile, as of `modelled`, where both operands are contiguous along M and N
-    (`outer`), and the least, by its columns, where pixels have more than WIDE channels (`wide`)."""
+    (`outer`), and the least, by its columns, where pixels have more than WIDE channels (`wide`); and how many times as
+    long it takes where others help (`helped`)."""
     known, (tile_n, sharers, _, count, *_) = tuning.numbers("conv"), cut
     if sharers > min(sms, math.ceil(outs / TILE_M)):
         return math.inf
@@ -246,7 +248,7 @@ def _of_warpgroups(
     alone = alone_of(tiles, room, cut)
     each = max(known.outer[tile_n, sharers], known.wide[tile_n] if max(outs, channels) > WIDE else 0)
     if apart:
-        first = first_of(count - 1, apart, k_tiles)
+        first, each = first_of(count - 1, apart, k_tiles), known.helped * each
         multiply = max(first * each, apart * (math.ceil((k_tiles - first) / (count - 1)) * each + end) - end) + end
         return float(multiply + known.launch + _added(count * outs * columns))
     multiply = alone // room * (k_tiles * each + end)

@@ -21,7 +21,7 @@ from . import plan
 from .checks import check_operands, cut_of, of_ranks, result_of
 from .gather import Gather
 from .scatter import Scatter
-from .spaces import Gathering, Group, Summing, space
+from .spaces import Gathering, Group, Summing, group_of, space
 
 if TYPE_CHECKING:
     import torch
@@ -55,7 +55,7 @@ def all_gather_matmul(
     what = "all_gather_matmul"
     form, given = (epilogue.form, epilogue.tensors) if isinstance(epilogue, Epilogue) else (epilogue, [])
     entry.refuse_gradients(what, [a, b, out, *given])
-    own = Group(group, what)
+    own = group_of(group, what)
     if own.world == 1:
         return matmul(a, b, epilogue=epilogue, out=out, out_dtype=out_dtype, cut=cut)
     key: Any = None
@@ -176,7 +176,7 @@ def matmul_reduce_scatter(
     """
     what = "matmul_reduce_scatter"
     entry.refuse_gradients(what, [a, b, out])
-    own = Group(group, what)
+    own = group_of(group, what)
     if own.world == 1:
         return matmul(a, b, out=out, out_dtype=out_dtype, cut=cut)
     return _of_parts(what, a, b, own, SCATTER, out, out_dtype, cut)
@@ -200,7 +200,7 @@ def matmul_all_reduce(
     """
     what = "matmul_all_reduce"
     entry.refuse_gradients(what, [a, b, out])
-    own = Group(group, what)
+    own = group_of(group, what)
     if algorithm not in (None, *SHOTS):
         raise CuteError(f'{what}: algorithm {algorithm!r} must be "one_shot" or "two_shot", or None')
     if own.world == 1:

@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
-
-import numpy as np
 
 import numba_cute as cute
 from numba_cute.nvgpu import cpasync
@@ -33,15 +32,10 @@ class GatherRoom(NamedTuple):
     ended: Any
 
     @staticmethod
-    def shapes(ranks: int, rows: int, k: int) -> tuple[tuple[int, ...], ...]:
-        """Give the shapes of its three parts."""
-        return (ranks, rows, k), (math.ceil(rows / TILE_M), ranks), (1,)
-
-    @staticmethod
-    def numpy(ranks: int, rows: int, k: int, dtype: Any) -> GatherRoom:
-        """Make one of NumPy's arrays."""
-        here, *counts = GatherRoom.shapes(ranks, rows, k)
-        return GatherRoom(np.full(here, np.nan, dtype.numpy), *(np.zeros(n, np.int32) for n in counts))
+    def make(ranks: int, rows: int, k: int, room: Callable[[Any], Any], zeros: Callable[[Any], Any]) -> GatherRoom:
+        """Make one. room, zeros: make arrays of a shape, of the operands' type and of int32."""
+        here = room((ranks, rows, math.ceil(k / 8) * 8))[..., :k]  # rows of multiples of 16 bytes, as TMA wants them
+        return GatherRoom(here, zeros((math.ceil(rows / TILE_M), ranks)), zeros((1,)))
 
 
 def of_ranks(peers: Any, *modes: int) -> Any:
@@ -136,8 +130,8 @@ def matmul_all_reduce(
     once = shared is None
     exchange, totals = scatter(parts, c, cut, rank, signals, once, shared)
     sent = of_ranks(parts[rank, None, None, None], 0, 1)
+    apart = 0 if once else None  # C has a mode of GPUs, and A has none
     made, grid = plan.arguments(
-        a, b, sent, dtype, most_clusters, cut, c_dtype=c_dtype, exchange=exchange, totals=totals,
-        apart=0 if once else None,
-    )  # fmt: skip
+        a, b, sent, dtype, most_clusters, cut, c_dtype=c_dtype, apart=apart, exchange=exchange, totals=totals
+    )
     return plan.kernel_of(cut), made, grid

@@ -16,8 +16,8 @@ What follows is an exchange's own."""
 
 @frozen
 class Ring(utils.PersistentTileSchedulerParams):
-    """Tiles in their order, of batches that begin elsewhere. start: which batch is done first; the last one is followed
-    by 0."""
+    """Tiles in their order, of batches that begin elsewhere. start: which batch is done before the others; the last one
+    is followed by 0."""
 
     start: Any = 0
 

@@ -96,8 +96,10 @@ class Sending:
         arch.sync_warp()
         arch.fence_proxy("async")
 
-    def sent(self, row, column, owner):
-        """Say that all pieces of a unit have arrived. The warp that stored them. row: counted in units."""
+    def sent(self, unit):
+        """Say that all pieces of a unit have arrived. The warp that stored them. unit: its row and column, counted in
+        units, and whose rows these are."""
+        row, column, owner = unit
         arch.cp_async_bulk_wait_group(0)
         if row < self.of.units[0] and arch.elect_one():
             for there in range(self.first_of(owner), self.end_of(owner)):
@@ -159,7 +161,7 @@ class Sending:
         made = cute.make_rmem_tensor((vector, together), dtype)
         for first in range(0, each, together):
             sums.fill(0.0)
-            for source in range(self.of.signals.world):
+            for source in cute.range(self.of.signals.world, unroll=2):
                 for i in cute.range_constexpr(together):
                     m, at = place(thread + 128 * (first + i), self.of.tile_n, row, column, vector)
                     m, at = min(m, rows - 1), min(at, n - vector)  # what is beyond is read from elsewhere, and left out

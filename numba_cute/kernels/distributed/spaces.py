@@ -4,6 +4,7 @@ time. Making it is something that all ranks of the group do together."""
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 from numba_cute import CuteError
@@ -20,21 +21,38 @@ _spaces: dict[Any, Space] = {}
 
 
 class Group:
-    """The ranks of a torch.distributed group. what: who asks, for errors. CuteError: there is none."""
+    """The ranks of a torch.distributed group, which this process is of. group: torch's. name: torch's too."""
 
-    def __init__(self, group: Any, what: str) -> None:
+    def __init__(self, group: Any) -> None:
         import torch.distributed as dist  # here: no other part of the library needs it
 
-        if not dist.is_available() or not dist.is_initialized():
+        self.group, self.name = group, str(group.group_name)
+        self.world, self.rank = dist.get_world_size(group), dist.get_rank(group)
+
+
+_groups: weakref.WeakKeyDictionary[Any, Group] = weakref.WeakKeyDictionary()
+
+
+def group_of(group: Any, what: str) -> Group:
+    """Find a group's ranks. group: of torch.distributed, or None for the default one. what: who asks, for errors.
+    CuteError: there is none, or this process is not of it."""
+    import torch.distributed as dist
+
+    if not dist.is_available() or not dist.is_initialized():
+        raise CuteError(
+            f"{what}: torch.distributed is not initialized: start with torchrun, and call "
+            'torch.distributed.init_process_group("nccl", device_id=torch.device("cuda", rank)) first'
+        )
+    group = dist.group.WORLD if group is None else group
+    found = _groups.get(group) if isinstance(group, dist.ProcessGroup) else None
+    if found is None:
+        if not isinstance(group, dist.ProcessGroup):
             raise CuteError(
-                f"{what}: torch.distributed is not initialized: start with torchrun, and call "
-                'torch.distributed.init_process_group("nccl", device_id=torch.device("cuda", rank)) first'
+                f"{what}: group {group!r:.80} is no torch.distributed group of this process: make one by "
+                "torch.distributed.new_group, and call this on its ranks alone"
             )
-        self.group = dist.group.WORLD if group is None else group
-        self.world, self.rank = dist.get_world_size(self.group), dist.get_rank(self.group)
-        if self.rank < 0:
-            raise CuteError(f"{what}: this process is not of the group {group!r}: call it on its ranks alone")
-        self.name = str(self.group.group_name)
+        found = _groups[group] = Group(group)
+    return found
 
 
 class Space:
@@ -60,9 +78,15 @@ class Gathering(Space):
 
     def __init__(self, group: Group, rows: int, k: int, dtype: Any, device: Any) -> None:
         super().__init__("all_gather_matmul", GATHER_SLOTS, group)
-        torch, (here, *counts) = entry.pytorch(), GatherRoom.shapes(group.world, rows, k)
-        zeros = (torch.zeros(n, dtype=torch.int32, device=device) for n in counts)
-        self.room = GatherRoom(torch.empty(here, dtype=dtype, device=device), *zeros)
+        torch = entry.pytorch()
+
+        def room(shape: Any) -> Any:
+            return torch.empty(shape, dtype=dtype, device=device)
+
+        def zeros(shape: Any) -> Any:
+            return torch.zeros(shape, dtype=torch.int32, device=device)
+
+        self.room = GatherRoom.make(group.world, rows, k, room, zeros)
 
 
 class Attending(Space):

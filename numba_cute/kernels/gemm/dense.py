@@ -331,7 +331,7 @@ def gemm(
                             tma_d, matrix,
                         )  # fmt: skip
                 if cute.const_expr(exchange.sends):
-                    others.sent(2 * m + group, n, batch)
+                    unit = (cute.Int32(2 * m + group), cute.Int32(n), cute.Int32(batch))
                 scheduler.advance_to_next_work()
                 work = scheduler.get_current_work()
                 arch.cp_async_bulk_wait_group(0, read=True)
@@ -342,6 +342,8 @@ def gemm(
                         column = tile_pieces * n + part * own_pieces + piece
                         slot = 2 * piece + group
                         fill(epilogue, pieces, vectors, slot, 2 * m + group, column, batch, store_n, tma_d, matrix)
+                if cute.const_expr(exchange.sends):
+                    others.sent(unit)
         elif cute.const_expr(gathers):
             gather(tma_a, gathered, sA, scheduler, splits, part, parts, k_tiles)
         elif cute.const_expr(exchange.brings or exchange.sends):

@@ -36,14 +36,11 @@ SECTOR = 32
 @frozen
 class Tile:
     """A tile of `skew`. width: bytes of an element. along: vectors of a row of y. across: vectors that a row of x
-    touches in the tile, at most, of which it fills one less. rounds: eight vectors of a row each, that are on their way
-    at once. cache: what is kept of x in L1: 0 as usual, 1 nothing, 2 what there is room for."""
+    touches in the tile, at most, of which it fills one less."""
 
     width: int
     along: int
     across: int
-    rounds: int = 1
-    cache: int = 0
 
     def __post_init__(self) -> None:
         columns, parts = self.across * self.side // self.sector, WARPS // self.alike
@@ -196,18 +193,6 @@ def vector_of_x(source: Any, step: Any, down: Any, across: int, tile: Tile) -> c
 
 
 @traced
-def fetch(there: cute.Tensor, held: cute.Tensor, tile: Tile) -> None:
-    """Load a vector."""
-    if tile.cache == 0:
-        cute.autovec_copy(there, held)
-        return
-    hint = {"cop": "cg"} if tile.cache == 1 else {"level1_eviction_priority": "evict_no_allocate"}
-    got = arch.load(there.iterator, tile.number_of_word, count=tile.words, **hint)
-    for w in range(tile.words):
-        held[w] = got[w]
-
-
-@traced
 def put(held: cute.Tensor, target: Any, tile: Tile) -> None:
     """Leave a vector in shared memory, by words. target: the address there."""
     words = cute.make_ptr(tile.number_of_word, target, cute.AddressSpace.smem, tile.of_word * tile.width)
@@ -251,6 +236,68 @@ def vector_of_y(y: Any, ahead: Any, step: Any, tile: Tile) -> cute.Tensor:
     return memory(tile.number, y + cute.Int64(ahead) * (step * tile.width), tile.side, VECTOR)
 
 
+@cute.jit
+def load(tidx, kept, at, count, s, tile):
+    """Bring the tile's vectors of x to shared memory. kept: as `rows_of` gives it. at: as of `beside`. count: elements
+    of a row of x in the tile."""
+    zero, own, rows = kept
+    i, source, target, vectors = loads_of(tidx, zero, at, count, s, tile)
+    down = DOWN * WARPS  # rows from load to load
+    apart = down // tile.side * tile.group * tile.width  # and bytes
+    last = among(tidx // ACROSS, 0, (tile.loads - 1) * down, tile.rows + tile.sector)
+    whole = own == zero and rows == tile.rows + tile.sector
+    held = cute.make_rmem_tensor((tile.words, tile.loads, tile.across // ACROSS), tile.number_of_word)
+    for c in cute.range_constexpr(0, tile.across, ACROSS):
+        if whole and vectors > c:
+            for n in cute.range_constexpr(tile.loads):
+                if n + 1 < tile.loads or last:
+                    cute.autovec_copy(vector_of_x(source, at[1], n * down, c, tile), held[None, n, c // ACROSS])
+    for c in cute.range_constexpr(0, tile.across, ACROSS):
+        if whole and vectors > c:
+            for n in cute.range_constexpr(tile.loads):
+                if n + 1 < tile.loads or last:
+                    put(held[None, n, c // ACROSS], target + (n * apart + c * VECTOR), tile)
+        elif vectors > c:
+            for n in cute.range(tile.loads, unroll=1):
+                if among(i, own, n * down, rows):
+                    one = cute.make_rmem_tensor(tile.words, tile.number_of_word)
+                    cute.autovec_copy(vector_of_x(source, at[1], n * down, c, tile), one)
+                    put(one, target + (n * apart + c * VECTOR), tile)
+
+
+@cute.jit
+def load_alone(tidx, zero, rows, at, count, s, tile):
+    """Bring x's first row and its last, of so many, to shared memory by elements, if the tile has them."""
+    for row in (cute.Int32(0), cute.Int32(rows - 1)):
+        if among(row, zero, 0, tile.rows + tile.sector):
+            place = place_of(row - zero, tile) + beside(row, at, tile)
+            for e in cute.range(tidx, count, 32 * WARPS, unroll=1):
+                one = at[0] + at[1] * row + e * tile.width
+                s[place + e] = memory(tile.number, one, 1, tile.width)[0]
+
+
+@cute.jit
+def store(vectors, rows, left, y, step, tile):
+    """Write a thread's vectors of rows of y that begin alike. vectors: the row of x of their first element, and where
+    the elements of the first vector lie in shared memory. rows: elements of a row of y. left: rows of y that the tile
+    has from the thread's first on. y: where the first vector is. step: from row to row of y."""
+    i, places = vectors
+    if i >= 0 and cute.Int32(i + tile.side) <= rows:
+        for n in cute.range_constexpr(tile.steps):
+            if left > tile.ahead(n):
+                piece = cute.make_rmem_tensor(tile.side, tile.number)
+                for k in cute.range_constexpr(tile.side):
+                    piece[k] = gathered(places, k, tile.ahead(n), tile)
+                cute.autovec_copy(piece, vector_of_y(y, tile.ahead(n), step, tile))
+    else:
+        for k in cute.range_constexpr(tile.side):
+            if among(i, 0, k, rows):
+                for n in cute.range(tile.steps, unroll=1):
+                    ahead = tile.ahead(n)
+                    if left > ahead:
+                        vector_of_y(y, ahead, step, tile)[k] = gathered(places, k, ahead, tile)
+
+
 @cuda.jit(launch_bounds=32 * WARPS)
 def skew(x_memory, y_memory, sizes, steps, grid, tile):
     """y = x in tiles of y's rows, contiguous in y, and columns, contiguous in x.
@@ -261,77 +308,34 @@ def skew(x_memory, y_memory, sizes, steps, grid, tile):
     tidx, _, _ = arch.thread_idx()
     warp, lane = cute.Int32(tidx // 32), cute.Int32(tidx % 32)
     begin, column, in_x, in_y = begun(arch.block_idx()[0], grid)
-    width, side = tile.width, tile.side
     count = cute.min(cute.Int32(tile.columns), sizes[1] - column)
     x_first = cute.make_tensor(x_memory).iterator.toint()
-    x_end = x_first + sizes[2] * width
-    y_first = cute.make_tensor(y_memory).iterator.toint() + in_y * width
-    at = (x_first + (in_x + cute.Int64(column)) * width, steps[0] * width)
-    beyond = reaches_beyond(at, (x_first, x_end), count, sizes[0], tile)
+    y_first = cute.make_tensor(y_memory).iterator.toint() + in_y * tile.width
+    at = (x_first + (in_x + cute.Int64(column)) * tile.width, steps[0] * tile.width)
+    beyond = reaches_beyond(at, (x_first, x_first + sizes[2] * tile.width), count, sizes[0], tile)
     smem = utils.SmemAllocator()
     s = smem.allocate_tensor(tile.number, cute.make_layout(tile.places), VECTOR, None, "tile")
 
-    zero, own, rows = rows_of(begin, sizes[0], beyond, tile)
-    i, source, target, vectors = loads_of(tidx, zero, at, count, s, tile)
-    down, apart = DOWN * WARPS, DOWN * WARPS // side * tile.group * width  # rows of x, and bytes, from load to load
-    last = among(tidx // ACROSS, 0, (tile.loads - 1) * down, tile.rows + tile.sector)
-    whole = own == zero and rows == tile.rows + tile.sector
-    for begun_with in cute.range_constexpr(0, tile.across, ACROSS * tile.rounds):
-        held = cute.make_rmem_tensor((tile.words, tile.loads, tile.rounds), tile.number_of_word)
-        for r in cute.range_constexpr(tile.rounds):
-            c = begun_with + r * ACROSS
-            if whole and vectors > c:
-                for n in cute.range_constexpr(tile.loads):
-                    if n + 1 < tile.loads or last:
-                        fetch(vector_of_x(source, at[1], n * down, c, tile), held[None, n, r], tile)
-        for r in cute.range_constexpr(tile.rounds):
-            c = begun_with + r * ACROSS
-            if whole and vectors > c:
-                for n in cute.range_constexpr(tile.loads):
-                    if n + 1 < tile.loads or last:
-                        put(held[None, n, r], target + (n * apart + c * VECTOR), tile)
-            elif vectors > c:
-                for n in cute.range(tile.loads, unroll=1):
-                    if among(i, own, n * down, rows):
-                        one = cute.make_rmem_tensor(tile.words, tile.number_of_word)
-                        cute.autovec_copy(vector_of_x(source, at[1], n * down, c, tile), one)
-                        put(one, target + (n * apart + c * VECTOR), tile)
-    if beyond:  # x's first row and its last by elements
-        for row in (cute.Int32(0), cute.Int32(sizes[0] - 1)):
-            if among(row, zero, 0, tile.rows + tile.sector):
-                place = place_of(row - zero, tile) + beside(row, at, tile)
-                for e in cute.range(tidx, count, 32 * WARPS, unroll=1):
-                    one = at[0] + at[1] * row + e * width
-                    s[place + e] = memory(tile.number, one, 1, width)[0]
+    kept = rows_of(begin, sizes[0], beyond, tile)
+    load(tidx, kept, at, count, s, tile)
+    if beyond:
+        load_alone(tidx, kept[0], sizes[0], at, count, s, tile)
     arch.sync_threads()
-
     for c in cute.range_constexpr(tile.sector // tile.alike):
         j, i, places = gathers(warp, lane, c, begin, column, at, steps, y_first, s, tile)
-        left = cute.Int32(count - j)
-        y = y_first + (cute.Int64(column + j) * steps[1] + cute.Int64(i)) * width
-        if i >= 0 and cute.Int32(i + side) <= sizes[0]:
-            for n in cute.range_constexpr(tile.steps):
-                if left > tile.ahead(n):
-                    piece = cute.make_rmem_tensor(side, tile.number)
-                    for k in cute.range_constexpr(side):
-                        piece[k] = gathered(places, k, tile.ahead(n), tile)
-                    cute.autovec_copy(piece, vector_of_y(y, tile.ahead(n), steps[1], tile))
-        else:
-            for k in cute.range_constexpr(side):
-                if among(i, 0, k, sizes[0]):
-                    for n in cute.range(tile.steps, unroll=1):
-                        ahead = tile.ahead(n)
-                        if left > ahead:
-                            vector_of_y(y, ahead, steps[1], tile)[k] = gathered(places, k, ahead, tile)
+        y = y_first + (cute.Int64(column + j) * steps[1] + cute.Int64(i)) * tile.width
+        store((i, places), sizes[0], cute.Int32(count - j), y, steps[1], tile)
 
 
 def work(of: Moved) -> entry.Work | None:
-    """Plan `skew`; None if extents or strides do not suit it.
+    """Plan `skew`; None if extents or strides do not suit it, or if boxes are as fast.
 
     Of a GPU it knows: `skewed`, tiles by the bytes of an element, the larger first; `used`, how much of the tiles there
     must be."""
     inner = of.in_x()[0]
     if inner == 0 or of.x[inner] != 1 or min(of.x) < 0 or of.x[0] * of.width < VECTOR:
+        return None
+    if of.width > 1 and of.y_aligned and of.shape[0] % of.vector == 0:  # boxes write whole vectors too
         return None
     known = tuning.numbers("permute")
     for along, across in known.skewed.get(of.width, ()):

@@ -18,6 +18,10 @@ class CuteError(Exception):
     """
 
 
+class NoIndex(CuteError, TypeError):
+    """A number is no integer where one is asked for. What asks as Python does catches a TypeError."""
+
+
 class InternalError(CuteError):
     """This library failed at what it should do: a fault of its own, which no argument explains. Please report it.
 

@@ -191,13 +191,13 @@ class Convoy:
         run, threads = self.cluster.run, self.threads
         columns = [column(a, threads) for a in args]
         results = []
-        self.by_turns = [] if len(threads) > 1 or self.masks else None  # one alone may wait in its turn
+        self.by_turns = []
         for i, t in enumerate(threads):
             run.thread = t
             results.append(f(*[c[i] for c in columns]))
         run.thread = self.members[0]
         reasons, self.by_turns = self.by_turns, None
-        if reasons is not None and len(reasons) == len(threads):
+        if len(reasons) == len(threads):
             Machine(run, None, threads).pause(reasons[0])
         return self.gathered(results)
 

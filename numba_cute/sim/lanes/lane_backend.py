@@ -145,15 +145,13 @@ class LaneBackend(LaneRegisters):
         if row.lanes == ARRAY:
             return self._special(f, row, case) if row.pure else self._at_once(f, row, case, operands)
         if row.lanes == ALONE:
-            f.agree([t.index for t in f.threads])  # each waits by itself
+            f.go_on_apart()  # each waits by itself, for what others of them may have to do
+            f.agree([t.index for t in f.threads])
             return f.gathered([issue_alone(self.run, row, case, column(operands, f.threads)[0], f)])
         if row.lanes == SAME:
             f.alike(*operands.values())
             alike = {k: v.values[0] if type(v) is Lanes else v for k, v in operands.items()}
             return issue_alone(self.run, row, case, alike, f)
-        if row.waits:  # each for something of its own, which others of them may have to do
-            f.go_on_apart()
-            f.agree([t.index for t in f.threads])
         return f.each(partial(issue_alone, self.run, row, case), operands)
 
     def _special(self, f: Convoy, row: Instr, case: dict[str, Any]) -> Any:

@@ -114,6 +114,8 @@ class _Look:
                 held.append(cell.cell_contents)
             except ValueError:  # an empty cell
                 continue
+        if fn.__code__.co_filename == "<string>" and fn.__name__ == "__init__":  # which sets the fields of a new object
+            held = [v for v in held if v is not object.__setattr__]
         held += [*(fn.__defaults__ or ()), *(fn.__kwdefaults__ or {}).values()]
         return all(self.value(v, names) for v in held)
 

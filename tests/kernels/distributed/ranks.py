@@ -40,8 +40,13 @@ class Gathered:
         self.peers = cute.runtime.from_symmetric(self.a, assumed_align=16)
         self.b = [random((n, k), dtype, 10 + r) for r in range(ranks)]
         self.c = [np.zeros((ranks, rows, n), dtype.numpy) for _ in range(ranks)]
-        self.rooms = [plan.GatherRoom.numpy(ranks, rows, k, dtype) for _ in range(ranks)]
+        self.rooms = [self.room(ranks, rows, k) for _ in range(ranks)]
         self.signals = signals_of(plan.GATHER_SLOTS, ranks)
+
+    def room(self, *extents: int) -> plan.GatherRoom:
+        return plan.GatherRoom.make(
+            *extents, lambda shape: np.full(shape, np.nan, self.dtype.numpy), lambda shape: np.zeros(shape, np.int32)
+        )
 
     def step(self, number: int, clusters: int = 1, **options: Any) -> None:
         """One launch, of other rows each time, and its check."""

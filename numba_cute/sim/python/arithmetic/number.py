@@ -16,6 +16,7 @@ import numpy as np
 
 from .... import seam
 from ....dtypes import Boolean, DType, Float32, Float64, Int8, Int64, Uint8, from_numpy
+from ....seam.ground.error import NoIndex
 from ....seam.ground.naming import described, shown, type_name
 from ....seam.marks.plain import is_users_frame
 from ....seam.source.language import NO_KEY
@@ -24,10 +25,6 @@ from .overloads import TYPES
 
 _KEPT = 1 << 16
 """The most numbers of one type that are kept, each as the one object for its value."""
-
-
-class NoIndex(seam.CuteError, TypeError):
-    """A number that is no integer where one is asked for: what asks as Python does catches a TypeError."""
 
 
 class Number(seam.Leaf):

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Call the entries of several GPUs on one that is pretended, the second of two ranks, up to the driver: what each call
+plans, and what is refused. For a process of its own: `python -m tests.kernels.distributed.entries` prints JSON."""
+
+from __future__ import annotations
+
+import json
+import types
+from typing import Any
+
+import pytest
+import torch
+import torch.distributed as dist
+
+import numba_cute as cute
+from numba_cute import CuteError
+from numba_cute.kernels.distributed import (
+    all_gather_matmul,
+    launches,
+    matmul_all_reduce,
+    matmul_reduce_scatter,
+    plan,
+    spaces,
+)  # fmt: skip
+from numba_cute.kernels.gemm import Epilogue, residual, rows, swiglu
+from numba_cute.utils.distributed import Signals
+
+from ..pretended import pretended
+
+RANKS, RANK = 2, 1
+
+
+def symmetric(x: Any, group: Any = None, assumed_align: int | None = None) -> Any:
+    """A tensor of as much memory on each rank."""
+    peers = torch.zeros(RANKS, *x.shape, dtype=x.dtype)
+    return cute.runtime.from_dlpack(peers.permute(*range(1, peers.ndim), 0), assumed_align=assumed_align)
+
+
+def signals(slots: int, *_: Any) -> Signals:
+    flags = torch.zeros(RANKS, slots + 1, RANKS, dtype=torch.int32).permute(1, 2, 0)
+    return Signals(cute.runtime.from_dlpack(flags), RANK)
+
+
+def group(*_: Any) -> Any:
+    return types.SimpleNamespace(group=None, name="pretended", world=RANKS, rank=RANK)
+
+
+def calls(a: Any, b: Any) -> dict[str, Any]:
+    """Calls of each entry, by name."""
+    m = RANKS * a.shape[0]
+    like = torch.zeros(m, b.shape[1], dtype=a.dtype)
+    return {
+        "gather": lambda: all_gather_matmul(a, b),
+        "gather, pairs": lambda: all_gather_matmul(a, b, epilogue=swiglu()),
+        "gather, a matrix": lambda: all_gather_matmul(a, b, epilogue=residual(like)),
+        "gather to float32": lambda: all_gather_matmul(a, b, out_dtype=torch.float32),
+        "scatter": lambda: matmul_reduce_scatter(a, b),
+        "one shot": lambda: matmul_all_reduce(a, b, algorithm="one_shot"),
+        "two shots": lambda: matmul_all_reduce(a, b, algorithm="two_shot"),
+    }
+
+
+def refused(a: Any, b: Any) -> dict[str, Any]:
+    """Calls that are refused, by what is said."""
+    like = torch.zeros(RANKS * a.shape[0], b.shape[1], dtype=a.dtype)
+    return {
+        "all_gather_matmul: a is float32 .*; its elements must be bfloat16 or float16": lambda: all_gather_matmul(
+            a.float(), b.float()
+        ),
+        "all_gather_matmul: a is None; give a tensor": lambda: all_gather_matmul(None, b),
+        "all_gather_matmul: a begins at no multiple of 16 bytes": lambda: all_gather_matmul(
+            torch.zeros(a.numel() + 1, dtype=a.dtype)[1:].view(a.shape), b
+        ),
+        "all_gather_matmul: a is .* and b .*; both must have the same elements": lambda: all_gather_matmul(a, b[:8]),
+        "all_gather_matmul: the result has 3 columns .*: pad b": lambda: all_gather_matmul(a, b[:, :3]),
+        "all_gather_matmul: cut is 3; give a Plan": lambda: all_gather_matmul(a, b, cut=3),
+        "all_gather_matmul: epilogue is int 3; give an Epilogue": lambda: all_gather_matmul(a, b, epilogue=3),
+        "all_gather_matmul: out is .*; its shape must be": lambda: all_gather_matmul(a, b, out=like[:4]),
+        "all_gather_matmul: out_dtype torch.int8: give one of": lambda: all_gather_matmul(a, b, out_dtype=torch.int8),
+        "the epilogue's .* along 'both' must have the shape": lambda: all_gather_matmul(
+            a, b, epilogue=residual(like[:8])
+        ),
+        "along 'rows': its shape must be": lambda: all_gather_matmul(
+            a, b, epilogue=Epilogue(lambda x, y: x + y, rows(torch.zeros(8)))
+        ),
+        "matmul_reduce_scatter: a has 255 rows, and there are 2 ranks": lambda: matmul_reduce_scatter(a[:255], b),
+        "algorithm 'ring' must be": lambda: matmul_all_reduce(a, b, algorithm="ring"),
+        "requires a gradient": lambda: matmul_all_reduce(a.detach().requires_grad_(), b),
+    }  # fmt: skip
+
+
+def said(call: Any) -> str:
+    try:
+        call()
+    except CuteError as e:
+        return str(e)
+    return ""
+
+
+def main() -> None:
+    found: dict[str, Any] = {"planned": {}, "refused": {}, "shapes": {}}
+    with pretended() as gpu, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(launches, "group_of", group)
+        patch.setattr(launches, "from_symmetric", symmetric)
+        patch.setattr(spaces, "from_symmetric", symmetric)
+        patch.setattr(spaces, "Signals", types.SimpleNamespace(create=signals))
+        memory = types.SimpleNamespace(empty=lambda *shape, **how: torch.empty(*shape, **how))
+        patch.setattr(dist, "_symmetric_memory", memory, raising=False)
+        patch.setitem(__import__("sys").modules, "torch.distributed._symmetric_memory", memory)
+        planned, arguments = [0], plan.plan.arguments
+
+        def counted(*args: Any, **named: Any) -> Any:
+            planned[0] += 1
+            return arguments(*args, **named)
+
+        patch.setattr(plan.plan, "arguments", counted)
+        a, b = torch.zeros(256, 512, dtype=torch.bfloat16), torch.zeros(384, 512, dtype=torch.bfloat16).mT
+        for name, call in calls(a, b).items():
+            for _ in range(6):  # what is remembered is told from what is not by a few calls
+                found["shapes"][name] = list(call().shape)
+            before, launched = planned[0], len(gpu.seen)
+            for _ in range(10):
+                call()
+            found["planned"][name] = [planned[0] - before, len(gpu.seen) - launched]
+        for rule, call in refused(a, b).items():
+            found["refused"][rule] = said(call)
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

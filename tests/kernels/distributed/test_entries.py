@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Entries of several GPUs, on one that is pretended: a call of a kind that is known plans nothing, and what does not
+fit is refused in words."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.mark.slow
+def test_calls_launch_once_and_plan_nothing_and_what_does_not_fit_is_refused():
+    command = [sys.executable, "-W", "ignore", "-m", "tests.kernels.distributed.entries"]
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True, timeout=500)
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found["planned"] and all(counts == [0, 10] for counts in found["planned"].values()), found["planned"]
+    assert found["shapes"] == {
+        "gather": [512, 384], "gather, pairs": [512, 192], "gather, a matrix": [512, 384],
+        "gather to float32": [512, 384], "scatter": [128, 384], "one shot": [256, 384], "two shots": [256, 384],
+    }  # fmt: skip
+    for rule, said in found["refused"].items():
+        assert re.search(rule, said), (rule, said)
