@@ -15,7 +15,7 @@ from ..attention.entry import HEAD_DIMS, flash_attention
 from ..attention.plan import Options
 from . import keys_plan
 from .launches import LAUNCHES, launcher, remember
-from .spaces import Attending, Group, space
+from .spaces import Attending, Group, group_of, space
 
 if TYPE_CHECKING:
     import torch
@@ -46,7 +46,7 @@ def ring_attention(
     """
     what = "ring_attention"
     entry.refuse_gradients(what, [q, k, v, out])
-    own = Group(group, what)
+    own = group_of(group, what)
     if own.world == 1:
         return flash_attention(q, k, v, causal=causal, scale=scale, return_lse=return_lse, out=out)
     key: Any = None
