@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Products of several GPUs in one kernel each, beside NCCL followed by cuBLAS, in turns, for the shapes of a 70B model
-cut over the ranks; and beside the larger of communication alone and multiplication alone, which is what is left of a
-time if all of the smaller one is hidden (overlap).
+cut over the ranks; attention over a sequence cut over the ranks, beside NCCL followed by our attention; and beside the
+larger of communication alone and multiplication alone, which is what is left of a time if all of the smaller one is
+hidden (overlap).
 
     python -m benchmarks distributed [--ranks 2] [--cases "gather 4096 up" …] [--rounds 5]
     torchrun --nproc-per-node 2 -m benchmarks.distributed --rounds 3
@@ -23,6 +24,7 @@ from benchmarks.harness import Entry, Figure, Result
 
 # (columns of the result, extent summed over), and which of them the ranks share.
 LAYERS = {"up": (28672, 8192), "qkv": (10240, 8192), "down": (8192, 28672), "out": (8192, 8192)}
+HEADS = {"grouped": (64, 8, 128), "many": (16, 16, 128)}  # of Q, of K and V, and their dimension
 ROWS = (2048, 4096, 8192)
 CASES = [
     f"{kind} {m} {layer}"
@@ -30,6 +32,7 @@ CASES = [
     for layer in layers
     for m in ROWS
 ] + [f"reduce {m} {layer} {shots}" for m, layer in ((256, "out"), (2048, "down")) for shots in ("one_shot", "two_shot")]
+CASES += [f"ring {m} {layer}{order}" for layer in HEADS for m in (8192, 32768) for order in ("", " causal")]
 TURN = 8.0  # milliseconds that a turn of one contender takes, about
 PATIENCE = 25
 """Seconds that one case may take: then the process says where it is, and ends."""
@@ -126,6 +129,41 @@ class Rank:
             "our GEMM alone": lambda: matmul(a, b, out=spare),
         }, ours, theirs  # fmt: skip
 
+    def ring(self, m: int, heads: int, kv_heads: int, d: int, causal: str = "") -> tuple[dict[str, Any], Any, Any]:
+        """Contenders for attention of this rank's queries to all keys, and the results of ours and NCCL's. m: rows of
+        all ranks."""
+        import torch.distributed._symmetric_memory as symm_mem
+
+        from numba_cute.kernels import flash_attention
+        from numba_cute.kernels.distributed import ring_attention
+
+        torch, dist, rows, masked = self.torch, self.dist, m // self.world, bool(causal)
+        q, shape = self.random(1, rows, heads, d), (1, rows, kv_heads, d)
+        k, v = (symm_mem.empty(shape, dtype=torch.bfloat16, device=self.device) for _ in range(2))
+        k.copy_(self.random(*shape))
+        v.copy_(self.random(*shape))
+        every_k, every_v = (torch.empty((1, m, kv_heads, d), dtype=k.dtype, device=self.device) for _ in range(2))
+        ours, theirs = (torch.empty_like(q) for _ in range(2))
+        seen = (self.rank + 1) * rows if masked else m
+
+        def bring() -> None:
+            dist.all_gather_into_tensor(every_k[0], k[0])
+            dist.all_gather_into_tensor(every_v[0], v[0])
+
+        def attend() -> None:
+            flash_attention(q, every_k[:, :seen], every_v[:, :seen], causal=masked, out=theirs)
+
+        def nccl() -> None:
+            bring()
+            attend()
+
+        return {
+            "ours": lambda: ring_attention(q, k, v, causal=masked, out=ours),
+            "NCCL, our attention": nccl,
+            "NCCL alone": bring,
+            "our attention alone": attend,
+        }, ours, theirs  # fmt: skip
+
     def time(self, call: Any, count: int) -> float:
         """Microseconds of a call, of so many in a row, on the slowest rank."""
         torch, dist = self.torch, self.dist
@@ -145,14 +183,14 @@ class Rank:
         """Median microseconds of each contender."""
         faulthandler.dump_traceback_later(PATIENCE, exit=True)
         kind, m, layer, *how = case.split()
-        contenders, ours, theirs = getattr(self, kind)(int(m), *LAYERS[layer], *how)
+        contenders, ours, theirs = getattr(self, kind)(int(m), *(HEADS if kind == "ring" else LAYERS)[layer], *how)
         for name, call in contenders.items():
             call()
             self.torch.cuda.synchronize()
             if name == "ours":
                 self.say(f"{case}: ran")
         contenders["ours"]()
-        contenders["NCCL, cuBLAS"]()
+        contenders[theirs_of(contenders)]()
         self.torch.cuda.synchronize()
         off = (ours.double() - theirs.double()).norm() / theirs.double().norm()
         assert float(off) < 6e-3, f"{case}: rank {self.rank}: off by {float(off)}"
@@ -163,7 +201,7 @@ class Rank:
                 found[name].append(self.time(contenders[name], counts[name]))
         medians = {name: statistics.median(times) for name, times in found.items()}
         times = ", ".join(f"{n} {t:.1f} us" for n, t in medians.items())
-        ratio = medians["NCCL, cuBLAS"] / medians["ours"]
+        ratio = medians[theirs_of(medians)] / medians["ours"]
         self.say(f"{case}: off {float(off):.1e}; {times}; {ratio:.3f} times as fast; overlap {overlap(medians):.3f}")
         self.torch.cuda.synchronize()
         self.dist.barrier()
@@ -172,8 +210,13 @@ class Rank:
 
 def overlap(times: dict[str, float]) -> float:
     """Give the larger of communication and multiplication alone, each the faster one's, as a share of our time."""
-    alone = max(times["NCCL alone"], min(times["cuBLAS alone"], times["our GEMM alone"]))
-    return alone / times["ours"]
+    multiply = min(t for name, t in times.items() if name.endswith(" alone") and name != "NCCL alone")
+    return max(times["NCCL alone"], multiply) / times["ours"]
+
+
+def theirs_of(contenders: dict[str, Any]) -> str:
+    """Name the one that communicates by NCCL first and multiplies then."""
+    return next(name for name in contenders if name.startswith("NCCL, "))
 
 
 def main(given: list[str]) -> None:
@@ -225,7 +268,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seconds", type=float, default=240, help="that all may take")
 
 
-ENTRY = Entry("distributed", "products of several GPUs, beside NCCL and cuBLAS", run, arguments, gpu=True)
+ENTRY = Entry("distributed", "products and attention of several GPUs, beside NCCL and cuBLAS", run, arguments, gpu=True)
 
 if __name__ == "__main__":
     main(sys.argv[1:])

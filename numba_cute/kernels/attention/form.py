@@ -23,7 +23,8 @@ class Form(NamedTuple):
     fetches a part of a block for all. Their queries must see the same blocks. stages: blocks of K, and of V, in
     shared memory. mask: says which keys a query sees, or None. block: queries and keys of the blocks of which lists say
     that they are visited, multiples of a tile's, or None. bounded: whether lists may name blocks of keys that there are
-    not, or that no window sees.
+    not, or that no window sees. ring: whether keys are those of several GPUs, which a walk through them brings
+    (`kernels/distributed/keys.py`) and says which blocks are visited, in the place of lists.
     """
 
     dtype: cute.DType
@@ -45,6 +46,7 @@ class Form(NamedTuple):
     mask: Any = None
     block: tuple[int, int] | None = None
     bounded: bool = False
+    ring: bool = False
 
     @property
     def groups(self):
@@ -62,8 +64,9 @@ class Form(NamedTuple):
     @property
     def registers(self):
         """Return the registers of a thread of the producer's warpgroup, and of the others."""
-        # who reads lists, or many pages, needs more
+        # who reads lists, or many pages, needs more, and who brings keys most
         of_two = ((24, 240), (40, 232), (56, 224))[(self.block is not None) + by_lanes(self)]
+        of_two = (88, 208) if self.ring else of_two
         return {1: (128, 240), 2: of_two, 3: (32, 160)}[self.groups]
 
     @property

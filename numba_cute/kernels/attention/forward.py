@@ -20,7 +20,7 @@ from . import masks, output, softmax, split
 from .elements import make_elements
 from .form import layouts, multiplies, order_of_p
 from .schedule import TICKETS, begin_tickets, draw, next_drawn
-from .walk import make_blocks, make_load, make_mask, make_next, sequence, shifted
+from .walk import make_blocks, make_load, make_mask, make_next, make_ring, sequence, shifted
 
 TURN, CLEARED = 1, 5  # named barriers: the first of those by which warpgroups take turns; values are whole
 
@@ -30,8 +30,10 @@ def make_kernel(form):
     dtype, d, dv, tile_m, tile_n, groups = form.dtype, form.d, form.dv, form.tile_m, form.tile_n, form.groups
     group, threads, has_left, has_right = form.group, form.threads, form.left, form.right
     turns, draws, pack, page, chunk, score = form.turns, form.draws, form.pack, form.page, form.chunk, form.score
-    asked, block = form.mask, form.block
+    asked, block, ring = form.mask, form.block, form.ring
     tile_of, blocks_of, block_at, whole_of = make_blocks(form, 64)
+    if ring:
+        blocks_of, block_at = make_ring(blocks_of)
     load, mask, (following, seek) = make_load(form), make_mask(form), make_next(form, tile_of)
     row_of, change, ask = make_elements(pack, group, tile_n, score, asked)
     q_stages, stages, cluster = form.q_stages, form.stages, form.cluster
@@ -124,6 +126,8 @@ def make_kernel(form):
             barrier_storage=smem.allocate_array(cute.Int64, 2 * stages), cta_layout_vmnk=cluster_layout, tidx=tidx,
             mcast_mode_mn=(0, 1), defer_sync=True, name="V",
         )  # fmt: skip
+        if cute.const_expr(ring):
+            others = listed.begin(smem, tidx, sK, sV)
         tickets = smem.allocate_tensor(cute.Int32, cute.make_layout(TICKETS), 16, None, "tickets")
         told = smem.allocate_array(cute.Int64, 2 * TICKETS, name="told")
         if tidx == 0:
@@ -186,13 +190,16 @@ def make_kernel(form):
                             cute.group_modes(pV, 0, 2),
                             cute.group_modes(gV, 0, 2),
                         )
-                        blocks, of_v = cute.Int32(end - begin), cute.Int32(0)
+                        blocks, of_v, source_of_v = cute.Int32(end - begin), cute.Int32(0), cute.Int32(0)
                         for i in cute.range(blocks + 1, unroll=1):  # V's blocks follow K's
                             n = cute.Int32(end - 1 - i)
                             if i < blocks:
-                                n, _ = block_at(n, m, head, b, listed)
+                                n, source = block_at(n, m, head, b, listed)
                                 stage = loads_k.acquire_and_advance()
-                                load(tma_k, tKgK, tKsK, stage.index, stage, pages, b, n, rows_k)
+                                if cute.const_expr(ring):
+                                    others.load_k(tma_k, tKgK, n, source, kv_head, b, stage)
+                                else:
+                                    load(tma_k, tKgK, tKsK, stage.index, stage, pages, b, n, rows_k)
                             if i == 0:
                                 for part_of_q in cute.range(groups, unroll=1):
                                     stage = loads_q.acquire_and_advance()
@@ -203,10 +210,15 @@ def make_kernel(form):
                                     if i == blocks:
                                         drawn = draw(counter)
                                 stage = loads_v.acquire_and_advance()
-                                load(tma_v, tVgV, tVsV, stage.index, stage, pages, b, n + 1 if block is None else of_v,
-                                     rows_k)  # fmt: skip
-                            if cute.const_expr(block is not None):
+                                if cute.const_expr(ring):
+                                    others.load_v(tma_v, tVgV, of_v, source_of_v, kv_head, b, stage)
+                                else:
+                                    load(tma_v, tVgV, tVsV, stage.index, stage, pages, b,
+                                         n + 1 if block is None else of_v, rows_k)  # fmt: skip
+                            if cute.const_expr(block is not None or ring):
                                 of_v = n
+                            if cute.const_expr(ring):
+                                source_of_v = source
                     elif cute.const_expr(draws):
                         drawn = draw(counter)
                     if cute.const_expr(draws):
@@ -218,6 +230,9 @@ def make_kernel(form):
                     loads_q.tail()
                     loads_k.tail()
                     loads_v.tail()
+            if cute.const_expr(ring):
+                if warp_idx == 1:
+                    others.talk()
 
         else:
             arch.setmaxregister_increase(consumer_registers)
@@ -328,7 +343,11 @@ def make_kernel(form):
                         if cute.const_expr(asked is not None):
                             if partial:
                                 ask(scores, n, place, column, b, head, mask_aux, rows_q, rows_k)
-                        if cute.const_expr(has_right or has_left):
+                        if cute.const_expr(ring):  # another GPU's keys are seen whole
+                            if n >= cute.where(partial == listed.rank, whole_end, rows_k // tile_n):
+                                beyond = cute.where(partial == listed.rank, right, rows_k)
+                                mask(scores, n, place, column, rows_q, rows_k, left, beyond)
+                        elif cute.const_expr(has_right or has_left):
                             if n >= whole_end or n < whole_begin:
                                 mask(scores, n, place, column, rows_q, rows_k, left, right)
 

@@ -130,8 +130,8 @@ def bound(kernel, grid, block, stream, overlaps=True):
 
 
 def view(array, align=None):
-    """A tensor over an array, whose extents are known at run time."""
-    t = from_dlpack(array, assumed_align=align)
+    """A tensor over an array, or like a tensor, whose extents are known at run time."""
+    t = array if isinstance(array, cute.Tensor) else from_dlpack(array, assumed_align=align)
     shape, (*outer, last) = t.layout.shape, t.layout.stride
     assert last == 1 or array.shape[-1] == 1
     stride = *map(cute.Int64, outer), 1
@@ -342,10 +342,18 @@ def launch_of(
     args = (
         *of_smem, to_rows, to_logs, view(counter), *more, tuple(aux),
         divisor_of(splits) if splits > 1 else None, *by, tuple(mask_aux),
-        () if listed is None else visits.of(*listed), *numbers, *map(cute.Int32, (left, right)),
+        listed_as(listed), *numbers, *map(cute.Int32, (left, right)),
         cute.Float32(options.scale), cute.Float32(LOG2_E * (1.0 if form.score is not None else options.scale)),
     )  # fmt: skip
     return kernel, args, min(blocks * heads * batch, max(sms // form.cluster, 1)) * form.cluster, form.threads
+
+
+def listed_as(listed):
+    """Give the lists of visited blocks as the kernel takes them. listed: arrays of `visits.Visits`, another walk, which
+    is taken as it is, or None."""
+    if listed is None:
+        return ()
+    return visits.of(*listed) if isinstance(listed, (tuple, list)) else listed
 
 
 def joining(q, v, o, lse, options, lengths, sink, work, overlaps=True):

@@ -94,6 +94,24 @@ def make_blocks(form, rows, always=True):
     return tile_of, blocks_of, block_at, whole_of
 
 
+def make_ring(blocks_of):
+    """The functions of a tile's blocks of the keys of several GPUs, in the place of those of `make_blocks`: `blocks_of`
+    and `block_at`. blocks_of: of this GPU's own keys alone, which are visited first."""
+
+    @cuda.jit
+    def blocks_of_all(m, head, b, queries, keys, left, right, part, splits, ring):
+        """The places of the blocks that a tile sees, as of `blocks_of`."""
+        begin, end = blocks_of(m, head, b, queries, keys, left, right, part, splits, ring)
+        return begin, cute.Int32(end + ring.before())
+
+    @cuda.jit
+    def block_at(place, m, head, b, ring):
+        """The block of a GPU's keys at a place, and the GPU."""
+        return ring.block_at(place)
+
+    return blocks_of_all, block_at
+
+
 def make_mask(form):
     """The function that leaves out what a window does not have: `mask`."""
     tile_n, pack, has_left, has_right = form.tile_n, form.pack, form.left, form.right

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 MOST = 1024  # launches that are remembered
 OF_A, OF_B, OF_C, OF_EPILOGUE, TOTALS = (2, 3), (4, 5), (6, 7), (16, 17, 18), 22
 """The GEMM's arguments that are made of A, of B, and so on."""
-_known: dict[Any, tuple[Callable[..., None], Callable[[], Any]]] = {}
+LAUNCHES: dict[Any, tuple[Callable[..., None], Callable[..., Any]]] = {}
+"""Launches of calls, and the makers of their results, by the kinds of the calls."""
 
 
 def all_gather_matmul(
@@ -60,10 +61,10 @@ def all_gather_matmul(
     key: Any = None
     try:
         key = what, own.name, a.data_ptr(), *entry.kinds([a, b, out, *given]), form, out_dtype, cut
-        known = _known.get(key)
+        known = LAUNCHES.get(key)
     except (AttributeError, TypeError):  # some are no tensors, which is refused in words
         known = None
-    return _run(known or _remember(key, _gathering(what, a, b, own, epilogue, out, out_dtype, cut)), a, b, out, given)
+    return _run(known or remember(key, _gathering(what, a, b, own, epilogue, out, out_dtype, cut)), a, b, out, given)
 
 
 def _run(known: Any, a: Any, b: Any, out: Any, given: list[Any]) -> Any:
@@ -73,10 +74,11 @@ def _run(known: Any, a: Any, b: Any, out: Any, given: list[Any]) -> Any:
     return out
 
 
-def _remember(key: Any, made: Any) -> Any:
-    if len(_known) >= MOST:
-        _known.pop(next(iter(_known)), None)
-    _known[key] = made
+def remember(key: Any, made: Any) -> Any:
+    """Keep what a call made, for the next one like it."""
+    if len(LAUNCHES) >= MOST:
+        LAUNCHES.pop(next(iter(LAUNCHES)), None)
+    LAUNCHES[key] = made
     return made
 
 
@@ -112,7 +114,7 @@ def _gathering(
         return b, c.unflatten(0, (world, rows)), *by_rank
 
     tensors = b, like, *(epilogue.tensors if epilogue else ())
-    launch = _launcher(kernel_of(cut), made, (*OF_B, *OF_C, *OF_EPILOGUE), memory, seen(*tensors))
+    launch = launcher(kernel_of(cut), made, (*OF_B, *OF_C, *OF_EPILOGUE), memory, seen(*tensors))
     return lambda a, *tensors: launch(*seen(*tensors)), empty
 
 
@@ -128,11 +130,13 @@ def _clusters(what: str, a: Any, cut: Any) -> int:
     return int(some_clusters(f"{what}: {cut}", count, cut.sharers))
 
 
-def _launcher(
-    kernel: Any, made: Callable[..., Any], varies: tuple[int, ...], memory: Any, tensors: tuple[Any, ...]
+def launcher(
+    kernel: Any, made: Callable[..., Any], varies: tuple[int, ...], memory: Any, tensors: tuple[Any, ...],
+    block: int = THREADS,
 ) -> Callable[..., None]:  # fmt: skip
     """Give what launches a kernel. made: gives its arguments, and its grid, of tensors like those given. varies: which
-    of the arguments are made of them. memory: the `Space` that it works in, of which the others are made once."""
+    of the arguments are made of them. memory: the `Space` that it works in, of which the others are made once. block:
+    threads of a block."""
     arguments, grid = made(*tensors)
     fixed = [None if i in varies else x for i, x in enumerate(arguments)]
 
@@ -141,7 +145,7 @@ def _launcher(
         arguments = made(*tensors)[0]
         return tuple(arguments[i] for i in varies)
 
-    bound = cute.launch(kernel, grid=grid, block=THREADS)
+    bound = cute.launch(kernel, grid=grid, block=block)
 
     def launch(*tensors: Any) -> None:
         memory.enter(tensors[0])
@@ -213,10 +217,10 @@ def _of_parts(what: str, a: Any, b: Any, own: Group, way: Any, out: Any, out_dty
     key: Any = None
     try:
         key = what, own.name, *entry.kinds([a, b, out]), way, out_dtype, cut
-        known = _known.get(key)
+        known = LAUNCHES.get(key)
     except (AttributeError, TypeError):  # some are no tensors, which is refused in words
         known = None
-    return _run(known or _remember(key, _summing(what, a, b, own, way, out, out_dtype, cut)), a, b, out, [])
+    return _run(known or remember(key, _summing(what, a, b, own, way, out, out_dtype, cut)), a, b, out, [])
 
 
 def _summing(
@@ -259,5 +263,5 @@ def _summing(
             return a, b, c
         return a.unflatten(0, by_owner), b, c.unflatten(0, by_owner) if whole else c
 
-    launch = _launcher(kernel_of(cut), made, (*OF_A, *OF_B, TOTALS), memory, seen(a, b, like))
+    launch = launcher(kernel_of(cut), made, (*OF_A, *OF_B, TOTALS), memory, seen(a, b, like))
     return lambda a, b, c: launch(*seen(a, b, c)), empty

@@ -14,7 +14,8 @@ from ..gemm import plan
 from ..gemm.dense import ROW, TILE_M
 from ..gemm.operands import load_atom, operand, view
 from ..gemm.output import ROWS as HEIGHT
-from .gather import BYTES, ROWS, SLOTS, Gather
+from .bringing import BYTES, ROWS, slots_layout
+from .gather import Gather
 from .ring import SLOTS as COMMON
 from .scatter import Scatter
 
@@ -52,12 +53,11 @@ def gather(
     target, _ = operand(room.here, dtype)
     a_layout = plan.smem_layout(dtype, mode, TILE_M, tile_k, stages)
     tma_own, own = load_atom(source, a_layout, (TILE_M, tile_k))
-    layout = cute.make_layout((ROWS, columns, SLOTS), stride=(columns, 1, ROWS * columns))
-    piece, tile = cute.slice_(layout, (None, None, 0)), (ROWS, columns)
+    piece, tile = cute.slice_(slots_layout(dtype), (None, None, 0)), (ROWS, columns)
     tma_load, there = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), source, piece, tile)
     tma_store, here = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileS2GOp(), target, piece, tile)
     return Gather(
-        dtype, layout, cute.Int32(rank), tma_own, own, tma_load, there, tma_store, here,
+        dtype, piece, cute.Int32(rank), tma_own, own, tma_load, there, tma_store, here,
         cute.Int32(math.ceil(rows / ROWS)), cute.Int32(math.ceil(k / columns)),
         view(room.arrived).mark_layout_dynamic(), view(room.ended), signals,
     )  # fmt: skip

@@ -12,6 +12,7 @@ from numba_cute.runtime import from_symmetric
 from numba_cute.utils.distributed import Signals
 
 from .. import entry
+from .keys_plan import KeysRoom
 from .plan import GATHER_SLOTS, GatherRoom
 
 LIMIT = 20.0
@@ -86,6 +87,20 @@ class Gathering(Space):
             return torch.zeros(shape, dtype=torch.int32, device=device)
 
         self.room = GatherRoom.make(group.world, rows, k, room, zeros)
+
+
+class Attending(Space):
+    """Room for all ranks' keys and values. of_q, of_k, of_v: the shapes of a rank's. causal: whether no key is seen
+    that comes after the query. Of other shapes of queries, and another order, other pieces come at other places."""
+
+    def __init__(
+        self, group: Group, of_q: tuple[int, ...], of_k: tuple[int, ...], of_v: tuple[int, ...], causal: bool,
+        dtype: Any, device: Any,
+    ) -> None:  # fmt: skip
+        super().__init__("ring_attention", GATHER_SLOTS, group)
+        torch, (k, v, *counts) = entry.pytorch(), KeysRoom.shapes(group.world, of_k, of_v)
+        memory = (torch.empty(shape, dtype=dtype, device=device) for shape in (k, v))
+        self.room = KeysRoom(*memory, *(torch.zeros(n, dtype=torch.int32, device=device) for n in counts))
 
 
 class Summing(Space):

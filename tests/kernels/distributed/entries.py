@@ -16,10 +16,13 @@ import numba_cute as cute
 from numba_cute import CuteError
 from numba_cute.kernels.distributed import (
     all_gather_matmul,
+    attention,
+    keys_plan,
     launches,
     matmul_all_reduce,
     matmul_reduce_scatter,
     plan,
+    ring_attention,
     spaces,
 )  # fmt: skip
 from numba_cute.kernels.gemm import Epilogue, residual, rows, swiglu
@@ -49,7 +52,10 @@ def calls(a: Any, b: Any) -> dict[str, Any]:
     """Calls of each entry, by name."""
     m = RANKS * a.shape[0]
     like = torch.zeros(m, b.shape[1], dtype=a.dtype)
+    q, k, v = (torch.zeros(2, 128, heads, 64, dtype=a.dtype) for heads in (4, 2, 2))
     return {
+        "ring": lambda: ring_attention(q, k, v),
+        "ring, causal": lambda: ring_attention(q, k, v, causal=True, return_lse=True)[1],
         "gather": lambda: all_gather_matmul(a, b),
         "gather, pairs": lambda: all_gather_matmul(a, b, epilogue=swiglu()),
         "gather, a matrix": lambda: all_gather_matmul(a, b, epilogue=residual(like)),
@@ -100,20 +106,25 @@ def said(call: Any) -> str:
 def main() -> None:
     found: dict[str, Any] = {"planned": {}, "refused": {}, "shapes": {}}
     with pretended() as gpu, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(launches, "group_of", group)
-        patch.setattr(launches, "from_symmetric", symmetric)
+        for module in (launches, attention):
+            patch.setattr(module, "group_of", group)
+            patch.setattr(module, "from_symmetric", symmetric)
         patch.setattr(spaces, "from_symmetric", symmetric)
         patch.setattr(spaces, "Signals", types.SimpleNamespace(create=signals))
         memory = types.SimpleNamespace(empty=lambda *shape, **how: torch.empty(*shape, **how))
         patch.setattr(dist, "_symmetric_memory", memory, raising=False)
         patch.setitem(__import__("sys").modules, "torch.distributed._symmetric_memory", memory)
-        planned, arguments = [0], plan.plan.arguments
+        planned = [0]
 
-        def counted(*args: Any, **named: Any) -> Any:
-            planned[0] += 1
-            return arguments(*args, **named)
+        def counted(made: Any) -> Any:
+            def call(*args: Any, **named: Any) -> Any:
+                planned[0] += 1
+                return made(*args, **named)
 
-        patch.setattr(plan.plan, "arguments", counted)
+            return call
+
+        for owner, name in ((plan.plan, "arguments"), (keys_plan, "ring_attention")):
+            patch.setattr(owner, name, counted(getattr(owner, name)))
         a, b = torch.zeros(256, 512, dtype=torch.bfloat16), torch.zeros(384, 512, dtype=torch.bfloat16).mT
         for name, call in calls(a, b).items():
             for _ in range(6):  # what is remembered is told from what is not by a few calls

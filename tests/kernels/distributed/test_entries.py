@@ -21,6 +21,7 @@ def test_calls_launch_once_and_plan_nothing_and_what_does_not_fit_is_refused():
     found = json.loads(done.stdout.splitlines()[-1])
     assert found["planned"] and all(counts == [0, 10] for counts in found["planned"].values()), found["planned"]
     assert found["shapes"] == {
+        "ring": [2, 128, 4, 64], "ring, causal": [2, 4, 128],
         "gather": [512, 384], "gather, pairs": [512, 192], "gather, a matrix": [512, 384],
         "gather to float32": [512, 384], "scatter": [128, 384], "one shot": [256, 384], "two shots": [256, 384],
     }  # fmt: skip

@@ -82,7 +82,7 @@ def without(monkeypatch, owner, name):
 @pytest.mark.parametrize(
     "kind, owner, name",
     [
-        (Gathered, gather.Bringing, "await_rows"),
+        (Gathered, gather.Rows, "await_rows"),
         (Scattered, scatter.Sending, "await_parts"),
         (Reduced, scatter.Sending, "await_sums"),
     ],

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keys and values that lie on the GPUs of a group, each of which has a part of the sequence, brought while attention
+over those that are here is computed.
+
+A tile of queries visits the blocks of keys of its own GPU first, which are read as they lie, then those of the GPU
+before, and so on; where a query sees no key after its own, that ends with the first GPU, and the others' keys are
+neither brought nor read. Pieces of K and of V are brought alike, and counted together for each block of keys of some
+heads: those of the heads whose tiles are done side by side come first.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba_cute as cute
+from numba_cute.seam import current, frozen, traced
+
+from ..gemm.dense import at, tiles_of
+from ..gemm.output import partition
+from .bringing import ROWS, Bringing, reserve
+
+
+@frozen
+class Copies:
+    """The copies that bring K, or V. tma_load, there, tma_store, here: pieces, of (rows, heads of d, batch, GPUs), from
+    there to this GPU's memory. tma, blocks: how the kernel loads blocks of keys from that, whose modes are those of K,
+    or V, as the kernel has them, and the GPUs."""
+
+    tma_load: Any
+    there: Any
+    tma_store: Any
+    here: Any
+    tma: Any
+    blocks: Any
+
+
+@frozen
+class Keys:
+    """Other GPUs' keys and values as the kernel has them. rank: this GPU's number. k, v: their `Copies`. layout: of a
+    piece in shared memory. tile_n: keys of a block. sources: GPUs that are visited, this one too. per: blocks of a GPU,
+    a divisor. rows: pieces along a GPU's rows. of_k, of_v: pieces along the columns of the heads that are brought
+    together. heads: so many, of K and V. sets: of such heads. batch: how many. arrived: how many pieces of a place have
+    come, of the launches until now. ended: blocks of this launch that have brought their share."""
+
+    dtype: Any
+    layout: Any
+    rank: Any
+    k: Any
+    v: Any
+    tile_n: int
+    sources: Any
+    per: Any
+    rows: Any
+    of_k: Any
+    of_v: Any
+    heads: Any
+    sets: Any
+    batch: Any
+    arrived: Any
+    ended: Any
+    signals: Any
+
+    # ------------------------------------------------------------------ the walk through the blocks
+    @traced
+    def before(self) -> Any:
+        """Count the places of blocks of other GPUs, which come after this one's: places are visited from the last."""
+        return (self.sources - 1) * self.per.divisor
+
+    @traced
+    def block_at(self, place: Any) -> Any:
+        """Give the block at a place, of a GPU's keys, and the GPU."""
+        left, block = self.per.divmod(place)
+        hop, b = self.sources - 1 - left, current()
+        block = b.select(b.compare("==", hop, 0), block, self.per.divisor - 1 - block)
+        return cute.Int32(block), cute.Int32(self.peer(hop - 1))
+
+    # ------------------------------------------------------------------ what is brought
+    def begin(self, smem: Any, tidx: Any, shared_k: Any, shared_v: Any) -> Visited:
+        """Reserve shared memory, and find the launch's epoch. All threads, before they meet. shared_k, shared_v: stages
+        of blocks."""
+        pieces, barriers = reserve(smem, tidx, self.dtype)
+        tile = ROWS, cute.size(self.layout, mode=[1])
+        shared, k = partition(self.k.tma_load, pieces, tiles_of(self.k.there, tile))
+        _, to_k = partition(self.k.tma_store, pieces, tiles_of(self.k.here, tile))
+        _, v = partition(self.v.tma_load, pieces, tiles_of(self.v.there, tile))
+        _, to_v = partition(self.v.tma_store, pieces, tiles_of(self.v.here, tile))
+        of_k, of_v = (
+            partition(how.tma, stages, tiles_of(how.blocks, tuple(cute.size(stages, mode=[i]) for i in range(2))))
+            for how, stages in ((self.k, shared_k), (self.v, shared_v))
+        )
+        return Visited(self, (shared, k, v, to_k, to_v), barriers, self.signals.epoch(), of_k, of_v)
+
+    @traced
+    def peer(self, hop: Any) -> Any:
+        """Give the GPU that is so many and one before this one."""
+        b, number = current(), self.rank - 1 - hop
+        return b.select(b.compare("<", number, 0), number + self.signals.world, number)
+
+    @traced
+    def across(self) -> Any:
+        """Count the pieces that lie side by side: of K, then of V."""
+        return self.of_k + self.of_v
+
+    @traced
+    def each(self) -> Any:
+        """Count the pieces of a set of heads, of a GPU and of the batch."""
+        return self.rows * self.across()
+
+    @traced
+    def pieces(self) -> Any:
+        """Count all pieces."""
+        return self.batch * self.sets * (self.sources - 1) * self.each()
+
+    @traced
+    def hop_of(self, number: Any) -> Any:
+        """Say of which GPU a piece is, as of `peer`."""
+        return number // self.each() % (self.sources - 1)
+
+    @traced
+    def place_of(self, number: Any) -> Any:
+        """Give the place of a piece: a block of keys, of a GPU, of a set of heads, of the batch."""
+        row = number % self.each() // self.across()
+        return number // self.each() * self.per.divisor + row // (self.tile_n // ROWS)
+
+    @traced
+    def counter(self, place: Any) -> Any:
+        """Give where the pieces of a place are counted."""
+        return self.arrived.iterator + place
+
+    @traced
+    def fetch(self, parts: Any, number: Any, slot: Any, barrier: Any) -> None:
+        """Begin to bring a piece to a slot."""
+        shared, k, v, _, _ = parts
+
+        def copy(how: Any, pieces: Any, column: Any) -> None:
+            cute.copy(how.tma_load, self._at(pieces, number, column), shared[None, slot], tma_bar_ptr=barrier)
+
+        self._of_either(number, copy, k, v)
+
+    @traced
+    def put(self, parts: Any, number: Any, slot: Any) -> None:
+        """Begin to write a piece from its slot to this GPU's memory."""
+        shared, _, _, k, v = parts
+
+        def copy(how: Any, pieces: Any, column: Any) -> None:
+            cute.copy(how.tma_store, shared[None, slot], self._at(pieces, number, column))
+
+        self._of_either(number, copy, k, v)
+
+    @traced
+    def _of_either(self, number: Any, copy: Any, k: Any, v: Any) -> None:
+        b, column = current(), number % self.across()
+        which = number // self.each() // (self.sources - 1) % self.sets
+        b.when(b.compare("<", column, self.of_k), lambda: copy(self.k, k, which * self.of_k + column))
+        of_v = column - self.of_k
+        b.when(b.compare(">=", of_v, 0), lambda: copy(self.v, v, which * self.of_v + of_v))
+
+    @traced
+    def _at(self, pieces: Any, number: Any, column: Any) -> Any:
+        row = number % self.each() // self.across()
+        batch = number // self.each() // (self.sources - 1) // self.sets
+        return at(pieces, row, column, batch, self.peer(self.hop_of(number)))
+
+
+@cute.struct
+class Visited(Bringing):
+    """A block's part in it, for the warp that feeds the tensor cores too. of_k, of_v: blocks of keys, and of values, in
+    shared memory and where they come from."""
+
+    of_k: Any
+    of_v: Any
+
+    def await_block(self, n, source, head, b):
+        """Wait until a block of another GPU's keys and values has come. A whole warp. head: of K and V."""
+        hop, tall = self.of.rank - source - 1, self.of.tile_n // ROWS
+        if hop < 0:
+            hop += self.of.signals.world
+        place = (b * self.of.sets + head // self.of.heads) * (self.of.sources - 1) + hop
+        pieces = min(self.of.rows - n * tall, tall) * self.of.across()
+        self.await_pieces(cute.Int32(place * self.of.per.divisor + n), cute.Int32(pieces))
+
+    def load_k(self, tma, own, n, source, head, b, stage):
+        """Load a block of keys, of another GPU once it has come. A whole warp. tma, own: of this GPU's own."""
+        shared, blocks = self.of_k
+        if source == self.of.rank:
+            cute.copy(tma, own[None, n], shared[None, stage.index], tma_bar_ptr=stage.barrier)
+        else:
+            self.await_block(n, source, head, b)
+            cute.copy(self.of.k.tma, blocks[None, n, 0, head, b, source], shared[None, stage.index],
+                      tma_bar_ptr=stage.barrier)  # fmt: skip
+
+    def load_v(self, tma, own, n, source, head, b, stage):
+        """Load a block of values, whose keys have come. A whole warp. All as of `load_k`."""
+        shared, blocks = self.of_v
+        if source == self.of.rank:
+            cute.copy(tma, own[None, n], shared[None, stage.index], tma_bar_ptr=stage.barrier)
+        else:
+            cute.copy(self.of.v.tma, blocks[None, 0, n, head, b, source], shared[None, stage.index],
+                      tma_bar_ptr=stage.barrier)  # fmt: skip
