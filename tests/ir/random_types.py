@@ -93,7 +93,8 @@ composed = st.builds(
 
 def pointer(dtype, space, address, *fields):
     """A pointer to registers has a file of them as its address; others have a number."""
-    space = AddressSpace.rmem if isinstance(address, RegisterFile) else space
+    if isinstance(address, RegisterFile) is not (space is AddressSpace.rmem):
+        space = AddressSpace.rmem if isinstance(address, RegisterFile) else AddressSpace.smem
     return Object(Pointer, (dtype, Constant(space), address, *fields))
 
 

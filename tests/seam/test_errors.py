@@ -280,8 +280,14 @@ def test_a_mask_of_too_many_ctas_is_refused_at_once():
 
 @pytest.mark.parametrize("number", [float("inf"), float("-inf"), float("nan")])
 def test_what_is_no_integer_is_said(number):
-    for ask in (int, range):
-        with pytest.raises(cute.CuteError, match="has no integer"):
+    with pytest.raises(cute.CuteError, match="has no integer"):
+        int(cute.Float32(number))
+
+
+@pytest.mark.parametrize("number", [1.0, 1.5, float("inf"), float("nan")])
+def test_a_float_is_no_index(number):
+    for ask in (range, (1, 2, 3).__getitem__):
+        with pytest.raises(cute.CuteError, match="is no index: give an integer"):
             ask(cute.Float32(number))
 
 
