@@ -150,7 +150,8 @@ KERNELS = [
     kernel("kernels: windows of pixels", windows, "load store windows", _windows(0), _windows(1),
            _behind(_windows(0), 2)),
     kernel("kernels: rows of other GPUs", gather, "Gather.begin Rows.await_rows", GATHERED),
-    kernel("kernels: what other GPUs have", bringing, "reserve Bringing.await_pieces Bringing.talk Bringing.bring", GATHERED),
+    kernel("kernels: what other GPUs have", bringing,
+           "reserve Bringing.await_pieces Bringing.talk Bringing.bring", GATHERED),
     kernel("kernels: keys of other GPUs", keys, "Keys.begin Visited.await_block Visited.load_k Visited.load_v",
            _of_parts(24), _of_parts(24, causal=True)),
     kernel("kernels: sums over GPUs", scatter, "Sending.await_room Sending.sent Sending.talk Sending.add_up "
