@@ -53,16 +53,7 @@ def clc_response(result_addr: Any) -> tuple[Any, Any, Any, Any]:
     Any thread, after waiting for the response's barrier; `fence_proxy("async.shared", space="cta")` must follow before
     the next response is written there. PTX clusterlaunchcontrol.query_cancel, sm_100.
 
-    >>> def kernel():
-    ...     bar, place = arch.alloc_smem(cute.Int64, 1), arch.alloc_smem(cute.Int32, 4, alignment=16)
-    ...     arch.mbarrier_init(bar, 1)
-    ...     arch.mbarrier_init_fence()
-    ...     arch.mbarrier_arrive_and_expect_tx(bar, 16)
-    ...     arch.issue_clc_query(bar, place, multicast=False)
-    ...     arch.mbarrier_wait(bar, 0)
-    ...     print(arch.clc_response(place))
-    >>> cute.simulate(kernel, arch="sm_100a")[1, 1]()
-    (Int32(0), Int32(0), Int32(0), Int32(0))
+    See the example of `issue_clc_query`.
     """
     x, y, z, valid = isa.clc_query(shared_address(result_addr, "clc_response"))
     return Int32(x), Int32(y), Int32(z), Int32(valid)

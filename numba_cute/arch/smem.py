@@ -79,17 +79,7 @@ def map_dsmem_ptr(smem_ptr: Pointer, peer_cta_rank: Int) -> Pointer:
     smem_ptr: a Pointer to this block's shared memory; its swizzle stays. peer_cta_rank: the block's rank in the
     cluster. Raises CuteError for other pointers. PTX mapa.shared::cluster, sm_90.
 
-    >>> def kernel():
-    ...     me, place = arch.block_idx_in_cluster(), arch.alloc_smem(cute.Int32, 1)
-    ...     arch.store(place, 10 + me)
-    ...     arch.cluster_arrive()
-    ...     arch.cluster_wait()
-    ...     print(me, arch.load(arch.map_dsmem_ptr(place, 1 - me), cute.Int32, ss="cluster"))
-    ...     arch.cluster_arrive()
-    ...     arch.cluster_wait()
-    >>> cute.simulate(kernel, cluster=2)[2, 1]()
-    1 10
-    0 11
+    See the example of `cluster_arrive`.
     """
     if not isinstance(smem_ptr, Pointer) or smem_ptr.space is not AddressSpace.smem:
         raise CuteError(f"map_dsmem_ptr: smem_ptr {smem_ptr!r} must be a Pointer to shared memory")

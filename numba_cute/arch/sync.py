@@ -181,17 +181,7 @@ def fence_view_async_shared() -> None:
     """Order this thread's accesses to the block's shared memory before later ones of TMA and wgmma. Each thread that
     wrote. PTX fence.proxy.async.shared::cta, sm_90.
 
-    >>> out = np.zeros(4, np.float32)
-    >>> def kernel(out):
-    ...     s = cute.make_tensor(arch.alloc_smem(cute.Float32, 4, alignment=16), cute.make_layout(4))
-    ...     s.fill(1)
-    ...     arch.fence_view_async_shared()
-    ...     cute.copy(cute.make_copy_atom(nvgpu.cpasync.CopyBulkS2GOp(), cute.Float32), s, out)
-    ...     arch.cp_async_bulk_commit_group()
-    ...     arch.cp_async_bulk_wait_group(0)
-    >>> cute.simulate(kernel)[1, 1](cute.runtime.from_dlpack(out, assumed_align=16))
-    >>> out
-    array([1., 1., 1., 1.], dtype=float32)
+    See the example of `cp_async_bulk_commit_group`.
     """
     isa.fence_proxy_async(space="shared::cta")
 

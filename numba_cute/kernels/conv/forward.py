@@ -14,6 +14,7 @@ from ..gemm.cuts import Umma, Warps
 from ..gemm.epilogue import Epilogue
 from ..gemm.launches import launch_on, operands_of
 from ..gemm.plan import Plan
+from ..memo import remembered
 from .fit import Fit, fit
 from .operands import Walk
 from .plan import chosen
@@ -25,7 +26,6 @@ from .tensors import (
     given_or,
     operands,
     pixels_of,
-    remembered,
     result_of,
     rows_of,
     steps_of,

@@ -16,12 +16,13 @@ from ..gemm.cuts import Warps
 from ..gemm.launches import clusters_here, launch_on, sms_here
 from ..gemm.operands import swapped
 from ..gemm.plan import Plan
+from ..memo import remembered
 from . import windows
 from .fit import as_it_lies, dense, fit, padded
 from .operands import Columns, Walk, whole
 from .plan import Groups, chosen_parts, edge_of
 from .sums import ADD_UP
-from .tensors import channels_last, check, check_steps, family_of, pixels_of, placed, remembered, vectors
+from .tensors import channels_last, check, check_steps, family_of, pixels_of, placed, vectors
 from .windows import Window
 
 UNIT = 64  # channels of 16 bits that TMA loads together

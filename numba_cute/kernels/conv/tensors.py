@@ -12,7 +12,6 @@ import numba_cute as cute
 from numba_cute import CuteError
 
 from .. import entry
-from ..carried import exact
 from ..gemm.checks import RESULT_TYPES
 from ..gemm.cuts import OF_WARPS, Umma, Warps
 from ..gemm.dense import ROW
@@ -23,7 +22,6 @@ from .operands import Filter, Image, Walk, alone, whole
 
 LAYOUT = {3: "", 4: "torch.channels_last", 5: "torch.channels_last_3d"}  # of so many modes, torch's name
 MOST_STRIDE = 8  # of TMA
-MOST = 4096  # problems of a kind that are remembered
 
 
 def walk_of(what: str, taps: tuple[int, ...], stride: Any, padding: Any, dilation: Any) -> Walk:
@@ -177,23 +175,6 @@ def with_room(
 
     own = Epilogue.of(steps.form, of_epilogue(steps.tensors, result)) if steps else None
     return result if threads else roomy(result), own, around
-
-
-def remembered(known: dict[Any, Any], tensors: list[Any], static: tuple[Any, ...], make: Callable[[], Any]) -> Any:
-    """Give what was made for tensors of the same kinds. known: what was made. static: what else it was made of. make:
-    makes it, and refuses in words what are no tensors."""
-    key: Any = None
-    try:
-        key = (entry.simulated(), exact(static), *entry.kinds(tensors))
-        found = known.get(key)
-    except (AttributeError, TypeError):  # some are no tensors
-        found = None
-    if found is None:
-        found = make()
-        if len(known) >= MOST:
-            known.pop(next(iter(known)), None)
-        known[key] = found
-    return found
 
 
 def last(t: Any) -> Any:

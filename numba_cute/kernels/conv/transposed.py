@@ -16,6 +16,7 @@ from ..gemm.dense import ROW
 from ..gemm.epilogue import Epilogue
 from ..gemm.launches import launch_on
 from ..gemm.plan import Plan
+from ..memo import remembered
 from .fit import in_order, padded
 from .operands import Image, Lattice, Part, Turned, Walk, parts_of, whole
 from .plan import chosen
@@ -28,7 +29,6 @@ from .tensors import (
     given_or,
     numbers,
     pixels_of,
-    remembered,
     result_of,
     rows_of,
     steps_of,

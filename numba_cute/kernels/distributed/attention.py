@@ -13,9 +13,10 @@ from numba_cute.runtime import from_symmetric
 from .. import entry
 from ..attention.entry import HEAD_DIMS, flash_attention
 from ..attention.plan import Options
+from ..memo import remembered
 from . import keys_plan
-from .launches import LAUNCHES, launcher, remember
-from .spaces import Attending, Group, group_of, space
+from .launches import launcher
+from .spaces import LAUNCHES, Attending, Group, address_of, group_of, space
 
 if TYPE_CHECKING:
     import torch
@@ -49,13 +50,9 @@ def ring_attention(
     own = group_of(group, what)
     if own.world == 1:
         return flash_attention(q, k, v, causal=causal, scale=scale, return_lse=return_lse, out=out)
-    key: Any = None
-    try:
-        key = what, own.name, k.data_ptr(), v.data_ptr(), *entry.kinds([q, k, v, out]), bool(causal), scale
-        known = LAUNCHES.get(key)
-    except (AttributeError, TypeError):  # some are no tensors, which is refused in words
-        known = None
-    launch, empty = known or remember(key, _ringing(what, q, k, v, own, bool(causal), scale, out))
+    make = lambda: _ringing(what, q, k, v, own, bool(causal), scale, out)  # noqa: E731
+    static = what, own.name, address_of(k), address_of(v), bool(causal), scale
+    launch, empty = remembered(LAUNCHES, [q, k, v, out], static, make)
     o, lse = empty(out)
     launch(q, o, lse)
     return (o, lse) if return_lse else o

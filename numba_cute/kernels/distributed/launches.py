@@ -17,20 +17,18 @@ from ..gemm.entry import matmul
 from ..gemm.epilogue import Epilogue
 from ..gemm.operands import some_clusters, swapped, view
 from ..gemm.plan import kernel_of
+from ..memo import remembered
 from . import plan
 from .checks import check_operands, cut_of, of_ranks, result_of
 from .gather import Gather
 from .scatter import Scatter
-from .spaces import Gathering, Group, Summing, group_of, space
+from .spaces import LAUNCHES, Gathering, Group, Summing, address_of, group_of, space
 
 if TYPE_CHECKING:
     import torch
 
-MOST = 1024  # launches that are remembered
 OF_A, OF_B, OF_C, OF_EPILOGUE, TOTALS = (2, 3), (4, 5), (6, 7), (16, 17, 18), 22
 """The GEMM's arguments that are made of A, of B, and so on."""
-LAUNCHES: dict[Any, tuple[Callable[..., None], Callable[..., Any]]] = {}
-"""Launches of calls, and the makers of their results, by the kinds of the calls."""
 
 
 def all_gather_matmul(
@@ -58,13 +56,9 @@ def all_gather_matmul(
     own = group_of(group, what)
     if own.world == 1:
         return matmul(a, b, epilogue=epilogue, out=out, out_dtype=out_dtype, cut=cut)
-    key: Any = None
-    try:
-        key = what, own.name, a.data_ptr(), *entry.kinds([a, b, out, *given]), form, out_dtype, cut
-        known = LAUNCHES.get(key)
-    except (AttributeError, TypeError):  # some are no tensors, which is refused in words
-        known = None
-    return _run(known or remember(key, _gathering(what, a, b, own, epilogue, out, out_dtype, cut)), a, b, out, given)
+    make = lambda: _gathering(what, a, b, own, epilogue, out, out_dtype, cut)  # noqa: E731
+    static = what, own.name, address_of(a), form, out_dtype, cut
+    return _run(remembered(LAUNCHES, [a, b, out, *given], static, make), a, b, out, given)
 
 
 def _run(known: Any, a: Any, b: Any, out: Any, given: list[Any]) -> Any:
@@ -72,14 +66,6 @@ def _run(known: Any, a: Any, b: Any, out: Any, given: list[Any]) -> Any:
     out = empty() if out is None else out
     launch(a, b, out, *given)
     return out
-
-
-def remember(key: Any, made: Any) -> Any:
-    """Keep what a call made, for the next one like it."""
-    if len(LAUNCHES) >= MOST:
-        LAUNCHES.pop(next(iter(LAUNCHES)), None)
-    LAUNCHES[key] = made
-    return made
 
 
 def _gathering(
@@ -214,13 +200,8 @@ LITTLE = 1 << 20  # bytes of a result that is added up in one shot
 
 def _of_parts(what: str, a: Any, b: Any, own: Group, way: Any, out: Any, out_dtype: Any, cut: Any) -> Any:
     """Multiply, and add up in a way: SCATTER, one of SHOTS, or None for the usual one of these."""
-    key: Any = None
-    try:
-        key = what, own.name, *entry.kinds([a, b, out]), way, out_dtype, cut
-        known = LAUNCHES.get(key)
-    except (AttributeError, TypeError):  # some are no tensors, which is refused in words
-        known = None
-    return _run(known or remember(key, _summing(what, a, b, own, way, out, out_dtype, cut)), a, b, out, [])
+    make = lambda: _summing(what, a, b, own, way, out, out_dtype, cut)  # noqa: E731
+    return _run(remembered(LAUNCHES, [a, b, out], (what, own.name, way, out_dtype, cut), make), a, b, out, [])
 
 
 def _summing(

@@ -17,6 +17,8 @@ from .plan import GATHER_SLOTS, GatherRoom
 
 LIMIT = 20.0
 """Seconds that a kernel waits for another rank before it gives up, with a PeerError that names it."""
+LAUNCHES: dict[Any, Any] = {}
+"""Launches, which hold the memory that they work in, and makers of their results, by the kinds of the calls."""
 _spaces: dict[Any, Space] = {}
 
 
@@ -121,6 +123,11 @@ class Summing(Space):
         super().__init__(name, slots, group)
 
 
+def address_of(x: Any) -> int | None:
+    """Return where a symmetric tensor lies, for a launch is made for that place; None of what is no tensor."""
+    return x.data_ptr() if hasattr(x, "data_ptr") else None
+
+
 def space(kind: Any, group: Group, like: Any, *how: Any) -> Any:
     """Give a group's memory of a kind, which is made when it is first asked for. like: a tensor on the GPU. how: what
     `kind` takes between the group and the name."""
@@ -138,4 +145,5 @@ def space(kind: Any, group: Group, like: Any, *how: Any) -> Any:
 def forget() -> None:
     """Give back the memory that the kernels of groups work in. All ranks, with no launch under way: what is called next
     makes it anew; graphs that were captured use it still, and must not be replayed."""
+    LAUNCHES.clear()
     _spaces.clear()

@@ -298,8 +298,8 @@ def _of_kernel(
 
 
 def _chosen(c: Any, k: int, dtype: Any, epilogue: Epilogue | None, target: Any, named: bool) -> Plan | Warps | Umma:
-    """Choose the cut for a result like c. target: the record of a GPU that is none of Hopper's, or None. named: whether
-    an index names rows."""
+    """Choose the cut for a result like c. target: the GPU's record; None for Hopper. named: whether an index names
+    rows."""
     if target is None:
         return plan(c, k, dtype, sms_here(), epilogue, view(c).element_type.width, named=named)
     if entry.family_of(target) == entry.TENSOR_MEMORY:

@@ -162,8 +162,8 @@ class Named(NamedTuple):
 
 @functools.lru_cache(maxsize=4096)
 def names_in(code: CodeType) -> tuple[Named, ...]:
-    """Return what code speaks of by name, without the functions in it: `operations`, of these alone, in a tenth of the
-    time."""
+    """Return the names that code uses, without those of the functions in it. Only operations with names are read, which
+    takes a tenth of the time of `operations`."""
     return tuple(_names_in(code) if knows_bytecode() else _named(operations(code)))
 
 

@@ -51,8 +51,8 @@ class PeerError(CuteError):
 
 
 class Signal(BaseException):
-    """A signal that traced code raises if it cannot go on. It is no error: the tracer decides what follows. A user's
-    `except Exception` does not catch it, and one that catches it all the same is noticed."""
+    """A signal that traced code raises if it cannot go on: the tracer decides what follows. It is no Exception, so a
+    user's `except Exception` lets it pass; the tracer reports code that catches it by other means."""
 
 
 class RunTimeCondition(Signal):

@@ -4,8 +4,10 @@ plans, and what is refused. For a process of its own: `python -m tests.kernels.d
 
 from __future__ import annotations
 
+import gc
 import json
 import types
+import weakref
 from typing import Any
 
 import pytest
@@ -133,6 +135,12 @@ def main() -> None:
             for _ in range(10):
                 call()
             found["planned"][name] = [planned[0] - before, len(gpu.seen) - launched]
+        before, given = planned[0], weakref.ref(next(iter(spaces._spaces.values())))
+        spaces.forget()
+        gc.collect()
+        found["held after forget"] = given() is not None
+        next(iter(calls(a, b).values()))()
+        found["planned after forget"] = planned[0] - before
         for rule, call in refused(a, b).items():
             found["refused"][rule] = said(call)
     print(json.dumps(found))

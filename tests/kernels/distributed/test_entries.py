@@ -20,6 +20,7 @@ def test_calls_launch_once_and_plan_nothing_and_what_does_not_fit_is_refused():
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True, timeout=500)
     found = json.loads(done.stdout.splitlines()[-1])
     assert found["planned"] and all(counts == [0, 10] for counts in found["planned"].values()), found["planned"]
+    assert found["planned after forget"] > 0 and not found["held after forget"]
     assert found["shapes"] == {
         "ring": [2, 128, 4, 64], "ring, causal": [2, 4, 128],
         "gather": [512, 384], "gather, pairs": [512, 192], "gather, a matrix": [512, 384],
