@@ -31,9 +31,10 @@ def slots_layout(dtype: Any) -> Any:
 
 
 @traced
-def reserve(smem: Any, tidx: Any, dtype: Any) -> tuple[Any, Any]:
-    """Reserve a block's slots of pieces and their barriers. All threads, before they meet."""
-    pieces = smem.allocate_tensor(dtype, slots_layout(dtype), 128, None, "brought")
+def reserve(smem: Any, tidx: Any, dtype: Any, layout: Any = None) -> tuple[Any, Any]:
+    """Reserve a block's slots of pieces and their barriers. All threads, before they meet. layout: of other pieces than
+    `slots_layout` has."""
+    pieces = smem.allocate_tensor(dtype, slots_layout(dtype) if layout is None else layout, 128, None, "brought")
     barriers = smem.allocate_array(cute.Int64, SLOTS, name="brought barriers")
 
     def initialise() -> None:
@@ -46,8 +47,9 @@ def reserve(smem: Any, tidx: Any, dtype: Any) -> tuple[Any, Any]:
 
 @cute.struct
 class Bringing:
-    """A block's part in it. of: what is brought. parts: what its copies take, as it partitioned it. barriers: of the
-    slots."""
+    """A block's part in it. of: what is brought, of which a piece has `nbytes`; it `asks` whether the GPUs have begun
+    to give, and counts on from launch to launch, or a launch before it did, and made what is counted 0. parts: what its
+    copies take, as it partitioned it. barriers: of the slots."""
 
     of: Any
     parts: Any
@@ -55,9 +57,11 @@ class Bringing:
     epoch: Any
 
     def await_pieces(self, place, pieces):
-        """Wait until so many pieces of a place have come. A whole warp, before it loads them."""
+        """Wait until so many pieces of a place have come in this launch. A whole warp, before it loads them."""
         if arch.lane_idx() == 0:
-            want = cute.Int32(self.epoch) * pieces  # it goes round, as what is counted does
+            want = pieces
+            if cute.const_expr(self.of.asks):
+                want = cute.Int32(self.epoch) * pieces  # it goes round, as what is counted does
             while arch.load(self.of.counter(place), cute.Int32, sem="acquire", scope="gpu") - want < 0:
                 pass
         arch.sync_warp()
@@ -67,9 +71,10 @@ class Bringing:
         """Bring this block's share of what others have; one of the blocks tells the other GPUs when they may begin to
         read here, and one ends when all have read. A whole warp."""
         block, blocks = blocks_of()
-        if block == 0 and arch.lane_idx() == 0:
-            for hop in range(self.of.signals.world - 1):
-                self.of.signals.put(self.of.peer(hop), READY, self.epoch)
+        if cute.const_expr(self.of.asks):
+            if block == 0 and arch.lane_idx() == 0:
+                for hop in range(self.of.signals.world - 1):
+                    self.of.signals.put(self.of.peer(hop), READY, self.epoch)
         self.bring(cute.Int32(block), cute.Int32(blocks))
         if arch.lane_idx() == 0:
             if arch.atomic_add(self.of.ended.iterator, 1, sem="acq_rel", scope="sys") == blocks - 1:
@@ -91,16 +96,17 @@ class Bringing:
                 held += 1
             if i < count:
                 number = block + i * blocks
-                hop = self.of.hop_of(number)
-                if hop != reads_of:
-                    if arch.lane_idx() == 0:
-                        self.of.signals.wait(self.of.peer(hop), READY, self.epoch)
-                    arch.sync_warp()
-                    arch.fence_proxy("async")
-                    reads_of = hop
+                if cute.const_expr(self.of.asks):
+                    hop = self.of.hop_of(number)
+                    if hop != reads_of:
+                        if arch.lane_idx() == 0:
+                            self.of.signals.wait(self.of.peer(hop), READY, self.epoch)
+                        arch.sync_warp()
+                        arch.fence_proxy("async")
+                        reads_of = hop
                 slot = i % SLOTS
                 if arch.elect_one():
-                    arch.mbarrier_arrive_and_expect_tx(self.barriers + slot, ROWS * BYTES)
+                    arch.mbarrier_arrive_and_expect_tx(self.barriers + slot, self.of.nbytes)
                 arch.sync_warp()
                 self.of.fetch(self.parts, number, slot, self.barriers + slot)
             if i >= AHEAD and i - AHEAD < count:

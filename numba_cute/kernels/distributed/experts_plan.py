@@ -10,9 +10,13 @@ from typing import Any, NamedTuple
 
 import numba_cute as cute
 
+from ..gemm import grouped
 from ..gemm.dense import TILE_M
 from ..gemm.operands import view
 from . import routes
+from .combine import Combine, Returned
+from .dispatch import Dispatch, pieces_of
+from .scatter import VECTOR
 
 ROUTERS = 32
 """Blocks that find where rows go, at most: they wait for each other, and must all run."""
@@ -79,3 +83,56 @@ def route(
     warps = routes.warps_for(extents.experts, extents.pairs)
     count = cute.Int32(math.prod(indices.shape))
     return routes.route, (flat, count, given, warps), (min(ROUTERS, sms), 1, 1), warps * routes.WARP
+
+
+def dispatch_matmul(
+    tokens: Any, b: Any, c: Any, extents: Extents, room: Room, rank: int, signals: Any, most: Callable[[int], int],
+    cut: grouped.Cut, epilogue: Any = None,
+) -> tuple[Any, tuple[Any, ...], tuple[int, int, int], int]:  # fmt: skip
+    """Plan C = the rows that come @ B of their expert: give the kernel, its arguments, its grid and its cluster.
+
+    tokens: of all GPUs, (tokens, hidden, GPUs). b: (experts of this GPU, N, hidden). c: (capacity, N after the
+    epilogue). most: gives how many clusters of so many CTAs run at once. cut: of `cut_of`."""
+    dtype = tokens.element_type
+    here = view(room.here, 16)
+    exchange = Dispatch(
+        dtype, cute.Int32(rank), tokens, here, extents.pairs, extents.topk,
+        pieces_of(extents.hidden * dtype.width // 8), view(room.origins), view(room.ends), view(room.arrived),
+        view(room.ended), signals,
+    )  # fmt: skip
+    return _grouped(cut, most, (dtype, dtype), room.here, b, room, c, epilogue, None, 0, exchange)
+
+
+def matmul_combine(
+    a: Any, b: Any, weights: Any, out: Any, parts: Any, extents: Extents, room: Room, rank: int, signals: Any,
+    most: Callable[[int], int], cut: grouped.Cut,
+) -> tuple[Any, tuple[Any, ...], tuple[int, int, int], int]:  # fmt: skip
+    """Plan the sums of weights times a token's rows of A @ B: give the kernel, its arguments, its grid and its cluster.
+
+    a: (capacity, K). b: (experts of this GPU, N, K). weights: (tokens, topk). out: (tokens, N). parts: of all GPUs,
+    (pairs, N, GPUs). The others: as of `dispatch_matmul`."""
+    dtype = parts.element_type
+    exchange = Combine(cute.Int32(rank), parts, extents.topk, view(room.chosen), view(room.ended), signals)
+    back = Returned(parts, view(room.origins), cute.Int32(extents.capacity), 8 * VECTOR // dtype.width)
+    totals = view(out, 16).mark_layout_dynamic(leading_dim=1), view(weights).mark_layout_dynamic(leading_dim=1)
+    return _grouped(cut, most, (dtype, dtype), a, b, room, a, None, back, 1, exchange, totals)
+
+
+def cut_of(extents: Extents, n: int, most: Callable[[int], int]) -> grouped.Cut:
+    """Choose the cut for N columns, and as many rows as come if all GPUs have all tokens, spread alike."""
+    return grouped.cut_of(min(extents.capacity, extents.pairs), extents.experts // extents.world, n, most)
+
+
+def _grouped(
+    cut: grouped.Cut, most: Callable[[int], int], kinds: Any, a: Any, b: Any, room: Room, c: Any, epilogue: Any,
+    rows: Any, which: int, exchange: Any, totals: Any = None,
+) -> tuple[Any, tuple[Any, ...], tuple[int, int, int], int]:  # fmt: skip
+    """Plan a grouped product. which: of the counters."""
+    tile_n, (across_m, across_n), draws = cut
+    ctas = across_m * across_n
+    columns = math.ceil(b.shape[1] / (tile_n * across_n))
+    counter = room.counters[which : which + 1] if draws else None
+    made = grouped.arguments_of(
+        cut, columns, kinds, a, b, room.ends, c, (), epilogue, (None, rows), counter, exchange, totals
+    )
+    return grouped.grouped, made, (most(ctas) * ctas, 1, 1), ctas

@@ -15,7 +15,7 @@ from numba_cute.seam import frozen, traced
 from ..gemm.dense import TILE_M, at, tiles_of
 from ..gemm.exchange import Exchange
 from ..gemm.output import partition
-from .bringing import MEMORY, ROWS, Bringing, reserve
+from .bringing import BYTES, MEMORY, ROWS, Bringing, reserve
 from .ring import Ring, around
 
 BLOCK = TILE_M // ROWS
@@ -47,6 +47,7 @@ class Gather(Exchange):
 
     memory = MEMORY
     registers = 56, 224
+    asks, nbytes = True, ROWS * BYTES
 
     @property
     def brings(self) -> bool:

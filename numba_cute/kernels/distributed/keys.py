@@ -17,7 +17,7 @@ from numba_cute.seam import current, frozen, traced
 
 from ..gemm.dense import at, tiles_of
 from ..gemm.output import partition
-from .bringing import ROWS, Bringing, reserve
+from .bringing import BYTES, ROWS, Bringing, reserve
 
 
 @frozen
@@ -59,6 +59,8 @@ class Keys:
     arrived: Any
     ended: Any
     signals: Any
+
+    asks, nbytes = True, ROWS * BYTES
 
     # ------------------------------------------------------------------ the walk through the blocks
     @traced
