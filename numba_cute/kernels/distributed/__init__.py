@@ -3,7 +3,15 @@
 tile by tile."""
 
 from .attention import ring_attention
+from .experts import ExpertParallel
 from .launches import all_gather_matmul, matmul_all_reduce, matmul_reduce_scatter
 from .spaces import forget
 
-__all__ = ["all_gather_matmul", "forget", "matmul_all_reduce", "matmul_reduce_scatter", "ring_attention"]
+__all__ = [
+    "ExpertParallel",
+    "all_gather_matmul",
+    "forget",
+    "matmul_all_reduce",
+    "matmul_reduce_scatter",
+    "ring_attention",
+]

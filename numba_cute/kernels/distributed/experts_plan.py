@@ -120,7 +120,8 @@ def matmul_combine(
 
 def cut_of(extents: Extents, n: int, most: Callable[[int], int]) -> grouped.Cut:
     """Choose the cut for N columns, and as many rows as come if all GPUs have all tokens, spread alike."""
-    return grouped.cut_of(min(extents.capacity, extents.pairs), extents.experts // extents.world, n, most)
+    found: grouped.Cut = grouped.cut_of(min(extents.capacity, extents.pairs), extents.experts // extents.world, n, most)
+    return found
 
 
 def _grouped(

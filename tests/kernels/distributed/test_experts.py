@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
-import numba_cute as cute
 from numba_cute.kernels.distributed import experts_plan
 
 from .routed import Experts

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 import numba_cute as cute
 from numba_cute.kernels.distributed import experts_plan, routes
@@ -54,7 +53,7 @@ def test_rows():
     it = Routed(extents)
     rng = np.random.default_rng(0)
     for step in range(2):
-        indices = [rng.integers(-1, 4, (30 - 8*step, 2)).astype(np.int32) for _ in range(2)]
+        indices = [rng.integers(-1, 4, (30 - 8 * step, 2)).astype(np.int32) for _ in range(2)]
         for room in it.rooms:
             room.arrived.fill(9)
         it.run(indices, 2)
