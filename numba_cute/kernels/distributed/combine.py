@@ -12,6 +12,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from numba import cuda
+
 import numba_cute as cute
 from numba_cute import arch, pipeline
 from numba_cute.seam import current, frozen, traced
@@ -105,19 +107,27 @@ class Returning:
         block, blocks = blocks_of()
         meet.arrive_and_wait()
         if thread == 0:
-            if arch.atomic_add(self.of.ended.iterator, 1, sem="acq_rel", scope="sys") == blocks - 1:
-                self.of.ended[0] = 0
-                for hop in range(self.of.signals.world):
-                    self.of.signals.put(around(self.of.rank + hop, self.of.signals.world), SENT, self.epoch)
+            self.sent(blocks)
         arch.sync_warp()
-        if thread < self.of.signals.world:
-            self.of.signals.wait(thread, SENT, self.epoch)
+        self.await_all(thread)
         meet.arrive_and_wait()
         vector = 8 * VECTOR // sums.element_type.width
         across = cute.Int32(sums.shape[1] // vector)
         every = cute.Int32(sums.shape[0]) * across
         for i in range(cute.Int32(block * THREADS) + thread, every, cute.Int32(blocks * THREADS)):
             self.add_vector(sums, weights, i // across, i % across * vector)
+
+    def sent(self, blocks):
+        """Say that this block has sent all; the last one of so many says it to all GPUs. One thread."""
+        if arch.atomic_add(self.of.ended.iterator, 1, sem="acq_rel", scope="sys") == blocks - 1:
+            self.of.ended[0] = 0
+            for hop in range(self.of.signals.world):
+                self.of.signals.put(around(self.of.rank + hop, self.of.signals.world), SENT, self.epoch)
+
+    def await_all(self, thread):
+        """Wait until all GPUs have sent all, each thread for one of them."""
+        if thread < self.of.signals.world:
+            self.of.signals.wait(thread, SENT, self.epoch)
 
     def add_vector(self, sums, weights, token, column):
         """Add up a vector of a token's."""
@@ -143,3 +153,24 @@ class Returning:
             total.store(total.load() + weight * values[None, j].load().to(cute.Float32))
         made.store(total.load().to(dtype))
         cute.autovec_copy(made, vector_at(sums, vector, token, column))
+
+
+@cuda.jit(launch_bounds=(THREADS, 2))
+def send_back(exchange, back, rows, ends, totals):
+    """Send rows back to their tokens, and add these up. exchange: a `Combine`. back: `Returned`. rows: (capacity, N).
+    ends: as of `Routes`. totals: as of `Returning.add_up`."""
+    tidx, _, _ = arch.thread_idx()
+    block, blocks = blocks_of()
+    others = exchange.begin(None, tidx)
+    arch.sync_threads()  # all have the epoch
+    if tidx < 32:
+        others.talk()
+    others.await_room()
+    vector = 8 * VECTOR // rows.element_type.width
+    across = cute.Int32(rows.shape[1] // vector)
+    every = ends[ends.shape[0] - 1] * across
+    for i in range(cute.Int32(block * THREADS + tidx), every, cute.Int32(blocks * THREADS)):
+        row, column = i // across, i % across * vector
+        there = back.at(back.number(row), column, 0, vector)
+        cute.autovec_copy(vector_at(rows, vector, row, column), there)
+    others.add_up(totals, cute.Int32(tidx))

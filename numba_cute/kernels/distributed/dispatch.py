@@ -11,8 +11,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from numba import cuda
+
 import numba_cute as cute
-from numba_cute import arch
+from numba_cute import arch, utils
 from numba_cute.nvgpu import cpasync
 from numba_cute.seam import current, frozen, traced
 
@@ -137,3 +139,13 @@ class Arriving(Bringing):
             rows = min(total - place * TILE_M, cute.Int32(TILE_M))
             self.await_pieces(place, rows * self.of.across)
             place += 1
+
+
+@cuda.jit(launch_bounds=32)
+def bring(exchange):
+    """Bring all rows, for what comes after. exchange: a `Dispatch`. A warp of each block."""
+    tidx, _, _ = arch.thread_idx()
+    others = exchange.begin(utils.SmemAllocator(), tidx)
+    arch.mbarrier_init_fence()
+    arch.sync_threads()
+    others.talk()

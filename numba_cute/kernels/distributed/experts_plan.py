@@ -14,16 +14,18 @@ from ..gemm import grouped
 from ..gemm.dense import TILE_M
 from ..gemm.operands import view
 from . import routes
-from .combine import Combine, Returned
-from .dispatch import Dispatch, pieces_of
+from .combine import THREADS, Combine, Returned, send_back
+from .dispatch import Dispatch, bring, pieces_of
+from .routes import WARP
 from .scatter import VECTOR
 
-ROUTERS = 32
-"""Blocks that find where rows go, at most: they wait for each other, and must all run."""
+ROUTERS, BRINGERS, SENDERS = 32, 4, 2
+"""Blocks that find where rows go, at most: they wait for each other, and must all run. And those of a multiprocessor
+that bring rows without a product, and that send them, which wait for each other too."""
 
 
 class Extents(NamedTuple):
-    """What rooms are made for. world: GPUs. tokens: of each, at most. hidden: of a row. topk: experts of a token.
+    """The extents of a `Room`. world: GPUs. tokens: of each, at most. hidden: of a row. topk: experts of a token.
     experts: of all GPUs. capacity: rows that may come to a GPU."""
 
     world: int
@@ -93,14 +95,18 @@ def dispatch_matmul(
 
     tokens: of all GPUs, (tokens, hidden, GPUs). b: (experts of this GPU, N, hidden). c: (capacity, N after the
     epilogue). most: gives how many clusters of so many CTAs run at once. cut: of `cut_of`."""
+    kinds = tokens.element_type, tokens.element_type
+    exchange = _dispatch(tokens, extents, room, rank, signals)
+    return _grouped(cut, most, kinds, room.here, b, room, c, epilogue, None, 0, exchange)
+
+
+def _dispatch(tokens: Any, extents: Extents, room: Room, rank: int, signals: Any) -> Dispatch:
     dtype = tokens.element_type
-    here = view(room.here, 16)
-    exchange = Dispatch(
-        dtype, cute.Int32(rank), tokens, here, extents.pairs, extents.topk,
+    return Dispatch(
+        dtype, cute.Int32(rank), tokens, view(room.here, 16), extents.pairs, extents.topk,
         pieces_of(extents.hidden * dtype.width // 8), view(room.origins), view(room.ends), view(room.arrived),
         view(room.ended), signals,
     )  # fmt: skip
-    return _grouped(cut, most, (dtype, dtype), room.here, b, room, c, epilogue, None, 0, exchange)
 
 
 def matmul_combine(
@@ -111,11 +117,43 @@ def matmul_combine(
 
     a: (capacity, K). b: (experts of this GPU, N, K). weights: (tokens, topk). out: (tokens, N). parts: of all GPUs,
     (pairs, N, GPUs). The others: as of `dispatch_matmul`."""
-    dtype = parts.element_type
+    kinds = parts.element_type, parts.element_type
+    exchange, back, totals = _combine(weights, out, parts, extents, room, rank, signals)
+    return _grouped(cut, most, kinds, a, b, room, a, None, back, 1, exchange, totals)
+
+
+def _combine(
+    weights: Any, out: Any, parts: Any, extents: Extents, room: Room, rank: int, signals: Any
+) -> tuple[Combine, Returned, tuple[Any, Any]]:
+    """Make the exchange, where rows go, and the tensors of the sums and of the weights."""
     exchange = Combine(cute.Int32(rank), parts, extents.topk, view(room.chosen), view(room.ended), signals)
-    back = Returned(parts, view(room.origins), cute.Int32(extents.capacity), 8 * VECTOR // dtype.width)
-    totals = view(out, 16).mark_layout_dynamic(leading_dim=1), view(weights).mark_layout_dynamic(leading_dim=1)
-    return _grouped(cut, most, (dtype, dtype), a, b, room, a, None, back, 1, exchange, totals)
+    back = Returned(parts, view(room.origins), cute.Int32(extents.capacity), 8 * VECTOR // parts.element_type.width)
+    return exchange, back, (_rows(out, 16), _rows(weights))
+
+
+def _rows(array: Any, align: int | None = None) -> Any:
+    """Make a tensor of rows, of which there may be one or none, with extents that are known at run time."""
+    t = view(array, align)
+    (rows, columns), step = t.shape, t.stride[0]
+    layout = cute.make_layout((rows, columns), stride=(step if rows > 1 else columns, 1))
+    return cute.make_tensor(t.iterator, layout).mark_layout_dynamic(leading_dim=1)
+
+
+def dispatch(
+    tokens: Any, extents: Extents, room: Room, rank: int, signals: Any, sms: int
+) -> tuple[Any, tuple[Any, ...], tuple[int, int, int], int]:
+    """Plan what brings the rows that come to `room.here`: give the kernel, its arguments, its grid and its block. All
+    as of `dispatch_matmul`; sms: multiprocessors of a GPU."""
+    return bring, (_dispatch(tokens, extents, room, rank, signals),), (BRINGERS * sms, 1, 1), WARP
+
+
+def combine(
+    rows: Any, weights: Any, out: Any, parts: Any, extents: Extents, room: Room, rank: int, signals: Any, sms: int
+) -> tuple[Any, tuple[Any, ...], tuple[int, int, int], int]:
+    """Plan the sums of weights times a token's rows, of (capacity, N): give the kernel, its arguments, its grid and its
+    block. sms: multiprocessors of a GPU. The others: as of `matmul_combine`."""
+    exchange, back, totals = _combine(weights, out, parts, extents, room, rank, signals)
+    return send_back, (exchange, back, _rows(rows, 16), view(room.ends), totals), (SENDERS * sms, 1, 1), THREADS
 
 
 def cut_of(extents: Extents, n: int, most: Callable[[int], int]) -> grouped.Cut:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which row goes where: tokens of each GPU of a group go to the GPUs of their experts, and come back.
+"""The ways of rows: tokens of each GPU of a group go to the GPUs of their experts, and come back.
 
 A token and one of its choices make a *pair*, numbered by token and then by choice. A kernel of its own finds, before
 the rows travel, what a GPU receives: a block sorts this GPU's pairs by expert, in their order, for the others to read;
@@ -35,12 +35,12 @@ MOST_WARPS = 32
 
 @frozen
 class Routes:
-    """Where a GPU's pairs go, and what comes here. rank: this GPU's number. experts: of all GPUs. pairs: of a GPU, at
-    most. sorted: memory of all GPUs, (experts + 1 + pairs, GPUs): where the pairs of each expert begin, and the pairs
-    in their order. chosen: the expert of each pair of this GPU, NOWHERE or WRONG, (pairs,). origins: of each row that
-    comes here the GPU that it is from times `pairs`, and its pair, (capacity,). ends: the row after the last one of
-    each of this GPU's experts. arrived: of blocks of rows what has come, which is made 0. report: words for the host.
-    signals: of `Signals`, with `SLOTS` slots."""
+    """The ways of a GPU's pairs, and of those that come here. rank: this GPU's number. experts: of all GPUs. pairs: of
+    a GPU, at most. sorted: memory of all GPUs, (experts + 1 + pairs, GPUs): where the pairs of each expert begin, and
+    the pairs in their order. chosen: the expert of each pair of this GPU, NOWHERE or WRONG, (pairs,). origins: of each
+    row that comes here the GPU that it is from times `pairs`, and its pair, (capacity,). ends: the row after the last
+    one of each of this GPU's experts. arrived: of blocks of rows what has come, which is made 0. report: words for the
+    host. signals: of `Signals`, with `SLOTS` slots."""
 
     rank: Any
     experts: int

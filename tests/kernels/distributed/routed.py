@@ -9,6 +9,7 @@ import numpy as np
 
 import numba_cute as cute
 from numba_cute.kernels.distributed import experts_plan, routes
+from numba_cute.kernels.distributed.experts_plan import Extents
 from numba_cute.kernels.gemm import grouped
 from numba_cute.kernels.gemm.dense import THREADS
 
@@ -28,7 +29,7 @@ def together(plans: list[Any], threads: int, cluster: Any = None, **options: Any
 class Routed:
     """Memory of all ranks for experts, and where tokens go."""
 
-    def __init__(self, extents: experts_plan.Extents, dtype: Any = cute.BFloat16) -> None:
+    def __init__(self, extents: Extents, dtype: Any = cute.BFloat16) -> None:
         self.extents, self.dtype, ranks = extents, dtype, extents.world
         self.sorted = cute.sim.symmetric((extents.sorted,), np.int32, ranks)
         self.peers = cute.runtime.from_symmetric(self.sorted)
@@ -64,7 +65,7 @@ class Experts(Routed):
     """Two products, of rows that come and of those that go back. n: columns of the first."""
 
     def __init__(
-        self, extents: experts_plan.Extents, n: int, dtype: Any = cute.BFloat16, cut: Any = NARROW, columns: int = 0
+        self, extents: Extents, n: int, dtype: Any = cute.BFloat16, cut: Any = NARROW, columns: int = 0
     ) -> None:  # fmt: skip
         super().__init__(extents, dtype)
         self.cut, self.n, ranks, own = cut, n, extents.world, extents.experts // extents.world
@@ -76,14 +77,31 @@ class Experts(Routed):
         self.second = [random((own, self.columns, n), dtype, 20 + r) for r in range(ranks)]
         self.h = [np.full((extents.capacity, n), np.nan, dtype.numpy) for _ in range(ranks)]
 
-    def dispatch(self, indices: list[Any], seed: int = 0, clusters: int = 1, **options: Any) -> None:
-        """One launch, of other tokens each time, and its check."""
+    def tokens_of(self, indices: list[Any], seed: int) -> None:
+        """Other tokens, and no results."""
         for r, x in enumerate(self.x.arrays):
             x[...] = np.nan
             count = len(indices[r])
             x[:count] = random((count, x.shape[1]), self.dtype, 100 * seed + r)
             self.h[r].fill(np.nan)
         self.route(indices)
+
+    def bring(self, indices: list[Any], seed: int = 0, blocks: int = 1, **options: Any) -> None:
+        """Bring rows without a product, other ones each time, and check them."""
+        self.tokens_of(indices, seed)
+        plans = [
+            experts_plan.dispatch(self.tokens, self.extents, room, r, signals, blocks)
+            for r, (room, signals) in enumerate(zip(self.rooms, self.signals))
+        ]
+        together(plans, plans[0][3], **options)
+        for r, room in enumerate(self.rooms):
+            rows, _ = self.wanted(indices, r)
+            for row, (source, pair) in enumerate(rows):
+                assert (room.here[row] == self.x.arrays[source][pair // self.extents.topk]).all()
+
+    def dispatch(self, indices: list[Any], seed: int = 0, clusters: int = 1, **options: Any) -> None:
+        """One launch, of other tokens each time, and its check."""
+        self.tokens_of(indices, seed)
         plans = [
             experts_plan.dispatch_matmul(
                 self.tokens, self.first[r], self.h[r], self.extents, room, r, signals, lambda ctas: clusters, self.cut
@@ -101,35 +119,44 @@ class Experts(Routed):
                 begin = end
             assert np.isnan(h[begin:].astype(np.float32)).all()
 
-    def combine(self, indices: list[Any], seed: int = 0, clusters: int = 1, **options: Any) -> list[Any]:
-        """One launch, of other weights each time, and its check."""
-        extents = self.extents
+    def combine(
+        self, indices: list[Any], seed: int = 0, clusters: int = 1, multiply: bool = True, **options: Any
+    ) -> list[Any]:  # fmt: skip
+        """One launch, of other weights each time, and its check. multiply: or rows go back as they are `here`."""
         weights = [np.random.default_rng(seed + r).random(x.shape, np.float32) for r, x in enumerate(indices)]
         out = [np.full((len(x), self.columns), np.nan, self.dtype.numpy) for x in indices]
         for parts in self.parts.arrays:
             parts.fill(np.nan)
-        plans = [
-            experts_plan.matmul_combine(
-                self.h[r], self.second[r], weights[r], out[r], self.back, extents, room, r, signals,
-                lambda ctas: clusters, self.cut,
+        plans = []
+        for r, (room, signals) in enumerate(zip(self.rooms, self.signals)):
+            given = weights[r], out[r], self.back, self.extents, room, r, signals
+            plans.append(
+                experts_plan.matmul_combine(self.h[r], self.second[r], *given, lambda ctas: clusters, self.cut)
+                if multiply
+                else experts_plan.combine(room.here, *given, clusters)
             )
-            for r, (room, signals) in enumerate(zip(self.rooms, self.signals))
-        ]  # fmt: skip
-        together(plans, THREADS, plans[0][3], **options)
-        want = [np.zeros(x.shape, np.float64) for x in out]
-        size = [np.zeros(x.shape, np.float64) for x in out]
-        for r, h in enumerate(self.h):
+        together(plans, *((THREADS, plans[0][3]) if multiply else (plans[0][3],)), **options)
+        self.check(indices, weights, out, multiply)
+        return out
+
+    def check(self, indices: list[Any], weights: list[Any], out: list[Any], multiply: bool) -> None:
+        """Compare the sums with float64."""
+        want, size = ([np.zeros(x.shape, np.float64) for x in out] for _ in range(2))
+        for r in range(self.extents.world):
             rows, ends = self.wanted(indices, r)
             for row, (source, pair) in enumerate(rows):
                 expert = sum(end <= row for end in ends)
-                made = self.second[r][expert].astype(np.float64) @ h[row].astype(np.float64)
-                token, choice = divmod(pair, extents.topk)
+                made = (
+                    self.second[r][expert].astype(np.float64) @ self.h[r][row].astype(np.float64)
+                    if multiply
+                    else self.rooms[r].here[row].astype(np.float64)
+                )
+                token, choice = divmod(pair, self.extents.topk)
                 made = weights[source][token, choice] * made
                 want[source][token] += made
                 size[source][token] += abs(made)
         for got, sums, sizes in zip(out, want, size):
             close(got, sums, sizes)
-        return out
 
 
 def close(got: Any, want: Any, parts: Any = 0) -> None:
