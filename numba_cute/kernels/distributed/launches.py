@@ -19,8 +19,8 @@ from ..gemm.operands import some_clusters, swapped, view
 from ..gemm.plan import kernel_of
 from ..memo import remembered
 from . import plan
+from .bringing import USUAL
 from .checks import check_operands, cut_of, of_ranks, result_of
-from .gather import Gather
 from .scatter import Scatter
 from .spaces import LAUNCHES, Gathering, Group, Summing, address_of, group_of, space
 
@@ -85,7 +85,7 @@ def _gathering(
     memory: Gathering = space(Gathering, own, a, rows, k, a.dtype, a.device)
     kind, c_dtype, form = entry.element_type(a), entry.element_type(like), epilogue and epilogue.form
     cut = cut_of(
-        what, like.view(world, rows, n), k, kind, entry.multiprocessors(a), epilogue, c_dtype.width, Gather.memory, cut
+        what, like.view(world, rows, n), k, kind, entry.multiprocessors(a), epilogue, c_dtype.width, USUAL.memory, cut
     )  # fmt: skip
     most, rank, signals, room = _clusters(what, a, cut), own.rank, memory.signals, memory.room
 

@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 import numba_cute as cute
 from numba_cute.nvgpu import cpasync
 
+from ..attention.schedule import divisor_of
 from ..gemm import plan
 from ..gemm.dense import ROW, TILE_M
 from ..gemm.operands import load_atom, operand, view
 from ..gemm.output import ROWS as HEIGHT
-from .bringing import BYTES, ROWS, slots_layout
+from .bringing import USUAL, Slots
 from .gather import Gather
 from .ring import SLOTS as COMMON
 from .scatter import Scatter
@@ -24,8 +25,8 @@ GATHER_SLOTS = COMMON
 
 
 class GatherRoom(NamedTuple):
-    """Memory of a GPU for others' rows. here: (GPUs, rows, K). arrived: (blocks of rows, GPUs) and ended: (1,), of
-    int32 zeros."""
+    """Memory of a GPU for others' rows. here: (GPUs, rows, K). arrived: (blocks of rows of all GPUs,) and ended: (1,),
+    of int32 zeros."""
 
     here: Any
     arrived: Any
@@ -35,7 +36,7 @@ class GatherRoom(NamedTuple):
     def make(ranks: int, rows: int, k: int, room: Callable[[Any], Any], zeros: Callable[[Any], Any]) -> GatherRoom:
         """Make one. room, zeros: make arrays of a shape, of the operands' type and of int32."""
         here = room((ranks, rows, math.ceil(k / 8) * 8))[..., :k]  # rows of multiples of 16 bytes, as TMA wants them
-        return GatherRoom(here, zeros((math.ceil(rows / TILE_M), ranks)), zeros((1,)))
+        return GatherRoom(here, zeros((math.ceil(rows / TILE_M) * ranks,)), zeros((1,)))
 
 
 def of_ranks(peers: Any, *modes: int) -> Any:
@@ -44,36 +45,37 @@ def of_ranks(peers: Any, *modes: int) -> Any:
 
 
 def gather(
-    dtype: Any, peers: Any, room: GatherRoom, rank: int, signals: Any, stages: int
+    dtype: Any, peers: Any, room: GatherRoom, rank: int, signals: Any, stages: int, slots: Slots = USUAL
 ) -> Gather:  # fmt: skip
-    """Make the exchange that brings A's rows. peers: A, (rows, K, GPUs). stages: of the cut."""
+    """Make the exchange that brings A's rows. peers: A, (rows, K, GPUs). stages: of the cut. slots: of pieces."""
     rows, k, _ = map(int, peers.shape)
-    tile_k, columns = 8 * ROW // dtype.width, 8 * BYTES // dtype.width
+    tile_k, tile = 8 * ROW // dtype.width, slots.tile(dtype)
     source, mode = operand(of_ranks(peers, 0, 1), dtype)
     target, _ = operand(room.here, dtype)
     a_layout = plan.smem_layout(dtype, mode, TILE_M, tile_k, stages)
     tma_own, own = load_atom(source, a_layout, (TILE_M, tile_k))
-    piece, tile = cute.slice_(slots_layout(dtype), (None, None, 0)), (ROWS, columns)
+    piece = cute.slice_(slots.layout(dtype), (None, None, 0))
     tma_load, there = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), source, piece, tile)
     tma_store, here = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileS2GOp(), target, piece, tile)
+    down, across = (math.ceil(n / step) for n, step in zip((rows, k), tile))
     return Gather(
-        dtype, piece, cute.Int32(rank), tma_own, own, tma_load, there, tma_store, here,
-        cute.Int32(math.ceil(rows / ROWS)), cute.Int32(math.ceil(k / columns)),
-        view(room.arrived).mark_layout_dynamic(), view(room.ended), signals,
+        dtype, slots, cute.Int32(rank), tma_own, own, tma_load, there, tma_store, here, cute.Int32(down),
+        divisor_of(across), divisor_of(down * across), view(room.arrived), view(room.ended), signals,
     )  # fmt: skip
 
 
 def all_gather_matmul(
     peers: Any, b: Any, c: Any, dtype: Any, rank: int, signals: Any, room: GatherRoom, most_clusters: int,
-    cut: plan.Plan = plan.USUAL, epilogue: Any = None, c_dtype: Any = None,
+    cut: plan.Plan = plan.USUAL, epilogue: Any = None, c_dtype: Any = None, slots: Slots = USUAL,
 ) -> tuple[Any, tuple[Any, ...], tuple[int, int, int]]:  # fmt: skip
     """Plan C = all rows of A @ B.T: give the kernel, its arguments and its grid.
 
     peers: A's rows on each GPU, (rows, K, GPUs), contiguous along K. b: (N, K). c: (GPUs, rows, N). rank: this GPU's
-    number. signals: with `GATHER_SLOTS` slots. The others: as of `arguments` of a GEMM; the cut has no parts of K."""
+    number. signals: with `GATHER_SLOTS` slots. The others: as of `gather`, and of `arguments` of a GEMM; the cut has no
+    parts of K."""
     width = (c_dtype or plan.RESULTS[dtype]).width
-    stages = plan.pieces_of(cut, width, *plan.room_of(epilogue), Gather.memory).stages
-    exchange = gather(dtype, peers, room, rank, signals, stages)
+    stages = plan.pieces_of(cut, width, *plan.room_of(epilogue), slots.memory).stages
+    exchange = gather(dtype, peers, room, rank, signals, stages, slots)
     made, grid = plan.arguments(
         room.here, b, c, dtype, most_clusters, cut, epilogue, c_dtype=c_dtype, exchange=exchange
     )
