@@ -87,12 +87,12 @@ def _gathering(
     cut = cut_of(
         what, like.view(world, rows, n), k, kind, entry.multiprocessors(a), epilogue, c_dtype.width, USUAL.memory, cut
     )  # fmt: skip
-    most, rank, signals, room = _clusters(what, a, cut), own.rank, memory.signals, memory.room
+    most, rank, signals, room, slots = _clusters(what, a, cut), own.rank, memory.signals, memory.room, USUAL
 
     def made(b: Any, c: Any, *given: Any) -> Any:
         own = Epilogue.of(form, given) if form else None
         return plan.all_gather_matmul(
-            peers, swapped(view(b, 16)), c, kind, rank, signals, room, most, cut, own, c_dtype
+            peers, swapped(view(b, 16)), c, kind, rank, signals, room, most, cut, own, c_dtype, slots
         )[1:]  # fmt: skip
 
     def seen(b: Any, c: Any, *given: Any) -> tuple[Any, ...]:

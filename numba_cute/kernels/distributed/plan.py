@@ -97,7 +97,7 @@ def matmul_reduce_scatter(
 
     a: (owners, rows, K of this GPU), b: (N, K of this GPU), c: (rows, N). parts: memory of all GPUs, (sources, rows, N,
     GPUs). signals: with `slots_of` slots. The others: as of `all_gather_matmul`."""
-    exchange, totals = scatter(parts, c, cut, rank, signals)
+    exchange, totals = scatter(parts, c, cut, c_dtype or plan.RESULTS[dtype], rank, signals)
     sent = parts[rank, None, None, None]
     made, grid = plan.arguments(
         a, b, of_ranks(sent, 0, 1), dtype, most_clusters, cut, c_dtype=c_dtype, exchange=exchange, totals=totals
@@ -106,18 +106,38 @@ def matmul_reduce_scatter(
 
 
 def scatter(
-    parts: Any, c: Any, cut: plan.Plan, rank: int, signals: Any, everywhere: bool = False, shared: Any = None
-) -> tuple[Scatter, Any]:
-    """Make the exchange that adds up, and the tensor of the sums. All as of `matmul_reduce_scatter`, and of
+    parts: Any, c: Any, cut: plan.Plan, c_dtype: Any, rank: int, signals: Any, everywhere: bool = False,
+    shared: Any = None,
+) -> tuple[Scatter, Any]:  # fmt: skip
+    """Make the exchange that adds up, and what the kernel has of the sums. All as of `matmul_reduce_scatter`, and of
     `Scatter`."""
+    rows, n = map(int, parts.shape[1:3])
+    columns = plan.pieces_of(cut, c_dtype.width, 1, 0, Scatter.memory).columns
+    smem, piece = plan.smem_layout(c_dtype, 1, HEIGHT, columns), (HEIGHT, columns)
+    extents = math.ceil(rows / (TILE_M * cut.sharers)) * cut.sharers * TILE_M, math.ceil(n / cut.tile_n) * cut.tile_n
     mine, c = parts[None, None, None, rank], view(c, 16)
-    mine = cute.make_tensor(mine.iterator, cute.select(mine.layout, mode=[1, 2, 0]))
+    tma_total, total = (None, None) if everywhere else plan.stores(operand(c, c_dtype)[0], c_dtype, smem, piece, extents)
+    tma_part, part, tma_share, share = None, None, None, None
+    if not everywhere:
+        load = cpasync.CopyBulkTensorTileG2SOp()
+        tma_part, part = cpasync.make_tiled_tma_atom(load, operand(mine, c_dtype)[0], smem, piece)
+        part = plan.cover(part, *extents)
     if shared is not None:
+        of_all = operand(of_ranks(shared[rank, None, None, None], 0, 1), c_dtype)[0]
+        tma_share, share = plan.stores(of_all, c_dtype, smem, piece, extents)
+        shared = _rows_first(shared[None, None, None, rank])
         c = cute.make_tensor(c.iterator, cute.select(c.layout, mode=[1, 2, 0]))
-        shared = cute.make_tensor(shared.iterator, cute.select(shared.layout, mode=[1, 2, 0, 3]))
-        shared = shared.mark_layout_dynamic(leading_dim=1)
-    mine, c = (t.mark_layout_dynamic(leading_dim=1) for t in (mine, c))
-    return Scatter(cute.Int32(rank), mine, cut.tile_n, everywhere, shared, signals), c
+    mine, c = _rows_first(mine), c.mark_layout_dynamic(leading_dim=1)
+    exchange = Scatter(
+        cute.Int32(rank), mine, tma_part, part, cut.tile_n, everywhere, shared, tma_share, share, signals
+    )
+    return exchange, (tma_total, total, c)
+
+
+def _rows_first(tensor: Any) -> Any:
+    """View (GPUs, rows, N) as (rows, N, GPUs), of extents that are known at run time."""
+    view = cute.make_tensor(tensor.iterator, cute.select(tensor.layout, mode=[1, 2, 0]))
+    return view.mark_layout_dynamic(leading_dim=1)
 
 
 def matmul_all_reduce(
@@ -130,7 +150,7 @@ def matmul_all_reduce(
     (owners, rows, N), and `slots_of(…, twice=True)` slots of signals. In one, where it is None: a: (M, K of this GPU),
     c: (M, N), and parts (sources, M, N, GPUs). The others: as of `matmul_reduce_scatter`."""
     once = shared is None
-    exchange, totals = scatter(parts, c, cut, rank, signals, once, shared)
+    exchange, totals = scatter(parts, c, cut, c_dtype or plan.RESULTS[dtype], rank, signals, once, shared)
     sent = of_ranks(parts[rank, None, None, None], 0, 1)
     apart = 0 if once else None  # C has a mode of GPUs, and A has none
     made, grid = plan.arguments(
