@@ -137,6 +137,20 @@ def graph():
     layer.experts.check()
 
 
+def plain():
+    """Rows travel without a product."""
+    layer = Layer()
+    for n in (TOKENS, 60 * RANK, 300):
+        x, indices = random(n, HIDDEN), choices(n)
+        weights = weights_of(indices)
+        rows = layer.experts.dispatch(x, indices)
+        y = layer.experts.combine(rows, weights)
+        want = x.float() * (weights * (indices >= 0)).sum(1, keepdim=True)
+        off = float((y.float() - want).norm()) / max(float(want.norm()), 1e-3)
+        assert off < 1e-2, f"{n} tokens: off by {off}"
+    layer.experts.check()
+
+
 def said(call):
     try:
         call()
@@ -163,7 +177,8 @@ def errors():
     wrong[3, 1] = EXPERTS + 5
     y = layer(x, wrong, weights)
     torch.cuda.synchronize()
-    says = said(lambda: layer(x, fits, weights))
+    dist.barrier()
+    says = said(lambda: layer(x, fits, weights))  # the next call, on all ranks
     assert f"indices name expert {EXPERTS + 5}, and there are {EXPERTS}" in says, says
     assert bool(y[3].isnan().all()) and not bool(y[:3].isnan().any() | y[4:].isnan().any())
     dist.barrier()
@@ -187,7 +202,7 @@ def errors():
         assert rule in says, (rule, says)
 
 
-CASES = {f.__name__: f for f in (tokens, skewed, topks, again, graph, errors)}
+CASES = {f.__name__: f for f in (tokens, skewed, topks, again, graph, plain, errors)}
 
 
 def main(names):

@@ -18,7 +18,7 @@ TOGETHER = (
 """Cases that one start runs, one after the other."""
 
 
-EXPERTS = "tokens", "skewed", "topks", "again", "graph", "errors"
+EXPERTS = "tokens", "skewed", "topks", "again", "graph", "plain", "errors"
 """Cases of experts.py."""
 
 

@@ -12,33 +12,61 @@ from typing import Any
 
 import numba_cute as cute
 from numba_cute import arch
-from numba_cute.seam import current, traced
+from numba_cute.seam import current, frozen, traced
 
 from .ring import READ, READY, blocks_of
 
-ROWS, BYTES = 4, 512
-"""Of a piece: its rows, and the bytes of each. A box of TMA has 256 elements at most along a mode."""
-SLOTS, AHEAD = 8, 5
-"""Pieces that a block has in shared memory, and how many of them are on their way from other GPUs."""
-MEMORY = SLOTS * ROWS * BYTES
-"""Bytes of shared memory that these take."""
+BYTES = 512
+"""Of a row of a piece. A box of TMA has 256 elements at most along a mode."""
 
 
-def slots_layout(dtype: Any) -> Any:
-    """Give the layout of pieces in shared memory, (rows, columns, slots)."""
-    columns = 8 * BYTES // dtype.width
-    return cute.make_layout((ROWS, columns, SLOTS), stride=(columns, 1, ROWS * columns))
+@frozen
+class Slots:
+    """Say how pieces are brought. rows: of a piece. slots: pieces that a block has in shared memory. ahead: how many of
+    them are on their way from other GPUs. late: how many more, whose slots are free again, may still be on their way to
+    this GPU's memory."""
+
+    rows: int = 4
+    slots: int = 8
+    ahead: int = 5
+    late: int = 4
+
+    @property
+    def bytes(self) -> int:
+        """Count those of a piece."""
+        return self.rows * BYTES
+
+    @property
+    def memory(self) -> int:
+        """Count the bytes of shared memory that a block's pieces take."""
+        return self.slots * self.bytes
+
+    @property
+    def held(self) -> int:
+        """Count the pieces of a block that are anywhere on their way, at most."""
+        return self.slots + self.late
+
+    def tile(self, dtype: Any) -> tuple[int, int]:
+        """Give the rows and columns of a piece."""
+        return self.rows, 8 * BYTES // dtype.width
+
+    def layout(self, dtype: Any) -> Any:
+        """Give the layout of pieces in shared memory, (rows, columns, slots)."""
+        rows, columns = self.tile(dtype)
+        return cute.make_layout((rows, columns, self.slots), stride=(columns, 1, rows * columns))
+
+
+USUAL = Slots()
 
 
 @traced
-def reserve(smem: Any, tidx: Any, dtype: Any, layout: Any = None) -> tuple[Any, Any]:
-    """Reserve a block's slots of pieces and their barriers. All threads, before they meet. layout: of other pieces than
-    `slots_layout` has."""
-    pieces = smem.allocate_tensor(dtype, slots_layout(dtype) if layout is None else layout, 128, None, "brought")
-    barriers = smem.allocate_array(cute.Int64, SLOTS, name="brought barriers")
+def reserve(smem: Any, tidx: Any, dtype: Any, of: Slots) -> tuple[Any, Any]:
+    """Reserve a block's slots of pieces and their barriers. All threads, before they meet."""
+    pieces = smem.allocate_tensor(dtype, of.layout(dtype), 128, None, "brought")
+    barriers = smem.allocate_array(cute.Int64, of.slots, name="brought barriers")
 
     def initialise() -> None:
-        for i in range(SLOTS):
+        for i in range(of.slots):
             arch.mbarrier_init(barriers + i, 1)
 
     current().when(current().compare("==", tidx, 0), initialise)
@@ -47,9 +75,9 @@ def reserve(smem: Any, tidx: Any, dtype: Any, layout: Any = None) -> tuple[Any, 
 
 @cute.struct
 class Bringing:
-    """A block's part in it. of: what is brought, of which a piece has `nbytes`; it `asks` whether the GPUs have begun
-    to give, and counts on from launch to launch, or a launch before it did, and made what is counted 0. parts: what its
-    copies take, as it partitioned it. barriers: of the slots."""
+    """A block's part in it. of: what is brought. It `asks` whether the GPUs have begun to give, and counts on from
+    launch to launch; or a launch before it did, and made what is counted 0. parts: what its copies take, as it
+    partitioned it. barriers: of the slots."""
 
     of: Any
     parts: Any
@@ -83,19 +111,22 @@ class Bringing:
             self.of.signals.advance(blocks)
 
     def bring(self, block, blocks):
-        """Bring every piece whose number is `block` behind a multiple of `blocks`. A whole warp."""
-        count = (self.of.pieces() - block + blocks - 1) // blocks
+        """Bring every piece whose number is `block` behind a multiple of `blocks`. A whole warp, which brings as much
+        as its instructions let it: they must be few."""
+        how = self.of.slots
+        count = cute.Int32((self.of.pieces() - block + blocks - 1) // blocks)
         reads_of, held, held_at = cute.Int32(-1), cute.Int32(0), cute.Int32(0)
-        for i in range(count + SLOTS):
-            arch.cp_async_bulk_wait_group(SLOTS - AHEAD - 1)  # the piece that lay in this slot is where it belongs
-            if i >= SLOTS:
-                place = self.of.place_of(block + (i - SLOTS) * blocks)
+        for i in range(cute.Int32(0), cute.Int32(count + how.held)):
+            arch.cp_async_bulk_wait_group(how.slots - how.ahead - 1, read=True)  # this slot has been read
+            arch.cp_async_bulk_wait_group(how.held - how.ahead - 1)  # the piece before it is where it belongs
+            if i >= how.held:
+                place = self.of.place_of(cute.Int32(block + (i - how.held) * blocks))
                 if place != held_at:
                     self.count(held_at, held)
                     held, held_at = cute.Int32(0), place
                 held += 1
             if i < count:
-                number = block + i * blocks
+                number, slot = cute.Int32(block + i * blocks), cute.Int32(i % how.slots)
                 if cute.const_expr(self.of.asks):
                     hop = self.of.hop_of(number)
                     if hop != reads_of:
@@ -104,15 +135,14 @@ class Bringing:
                         arch.sync_warp()
                         arch.fence_proxy("async")
                         reads_of = hop
-                slot = i % SLOTS
                 if arch.elect_one():
-                    arch.mbarrier_arrive_and_expect_tx(self.barriers + slot, self.of.nbytes)
+                    arch.mbarrier_arrive_and_expect_tx(self.barriers + slot, how.bytes)
                 arch.sync_warp()
                 self.of.fetch(self.parts, number, slot, self.barriers + slot)
-            if i >= AHEAD and i - AHEAD < count:
-                slot = (i - AHEAD) % SLOTS
-                arch.mbarrier_wait(self.barriers + slot, (i - AHEAD) // SLOTS % 2)
-                self.of.put(self.parts, block + (i - AHEAD) * blocks, slot)
+            if i >= how.ahead and i - how.ahead < count:
+                turn = cute.Int32(i - how.ahead)
+                arch.mbarrier_wait(self.barriers + turn % how.slots, turn // how.slots % 2)
+                self.of.put(self.parts, cute.Int32(block + turn * blocks), turn % how.slots)
             arch.cp_async_bulk_commit_group()
         self.count(held_at, held)
 

@@ -16,13 +16,13 @@ from numba import cuda
 
 import numba_cute as cute
 from numba_cute import arch, pipeline
-from numba_cute.seam import current, frozen, traced
+from numba_cute.seam import current, frozen, quotient, remainder, traced
 
 from ..gemm.exchange import Exchange
-from ..gemm.indexed import BEYOND, Rows
+from ..gemm.indexed import BEYOND, VECTOR, Rows
 from .ring import READY, around, blocks_of
 from .routes import SENT, WRONG
-from .scatter import VECTOR, vector_at
+from .sums import vector_at
 
 THREADS = 256
 """Threads of a block that multiply, and add up."""
@@ -50,7 +50,7 @@ class Returned(Rows):
     def at(self, number: Any, column: Any, batch: Any, count: int) -> Any:
         """Give `count` elements of a row, as a tensor whose memory begins at a multiple of them."""
         pairs = int(self.matrix.shape[0])
-        return vector_at(self.matrix, count, number % pairs, column, number // pairs)
+        return vector_at(self.matrix, count, remainder(number, pairs), column, quotient(number, pairs))
 
 
 @frozen

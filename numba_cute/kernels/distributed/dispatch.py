@@ -16,15 +16,15 @@ from numba import cuda
 import numba_cute as cute
 from numba_cute import arch, utils
 from numba_cute.nvgpu import cpasync
-from numba_cute.seam import current, frozen, traced
+from numba_cute.seam import current, frozen, quotient, remainder, traced
 
 from ..gemm.dense import TILE_M
 from ..gemm.exchange import Exchange
-from .bringing import BYTES, MEMORY, ROWS, SLOTS, Bringing, reserve
+from .bringing import Bringing, Slots, reserve
 from .ring import around
 
-MOST_BYTES = ROWS * BYTES
-"""Of a piece: what a slot holds."""
+MOST_BYTES = 4096
+"""Of a piece."""
 
 
 def pieces_of(nbytes: int) -> int:
@@ -33,12 +33,35 @@ def pieces_of(nbytes: int) -> int:
 
 
 @frozen
+class Parts(Slots):
+    """Say how parts of rows are brought. size: bytes of one, a multiple of 16. The others: as of `Slots`."""
+
+    size: int = MOST_BYTES
+
+    @property
+    def bytes(self) -> int:
+        """Count those of a piece."""
+        return self.size
+
+    def layout(self, dtype: Any) -> Any:
+        """Give the layout of pieces in shared memory, (elements, slots)."""
+        return cute.make_layout((8 * self.size // dtype.width, self.slots))
+
+
+def parts_of(nbytes: int) -> Parts:
+    """Choose how parts of rows of so many bytes are brought."""
+    return Parts(1, 4, 2, 6, nbytes // pieces_of(nbytes))
+
+
+@frozen
 class Dispatch(Exchange):
-    """Other GPUs' rows as the kernel has them. rank: this GPU's number. there: tokens of all GPUs, (tokens, hidden,
-    GPUs). here: rows that come, (capacity, hidden). pairs, topk, origins, ends, arrived, signals: as of `Routes`; topk:
-    the pairs of a token. across: pieces of a row. ended: blocks of this launch that have brought their share."""
+    """Other GPUs' rows as the kernel has them. rank: this GPU's number. slots: of the pieces. there: tokens of all
+    GPUs, (tokens, hidden, GPUs). here: rows that come, (capacity, hidden). pairs, origins, ends, arrived, signals: as
+    of `Routes`; topk: the pairs of a token. across: pieces of a row. ended: blocks of this launch that have brought
+    their share."""
 
     dtype: Any
+    slots: Parts
     rank: Any
     there: Any
     here: Any
@@ -51,29 +74,22 @@ class Dispatch(Exchange):
     ended: Any
     signals: Any
 
-    memory = MEMORY
     registers = 56, 224
     asks = False
+
+    @property
+    def memory(self) -> int:  # type: ignore[override]
+        """Count the bytes of shared memory that pieces take."""
+        return self.slots.memory
 
     @property
     def brings(self) -> bool:
         """Say whether A's rows come from other GPUs."""
         return True
 
-    @property
-    def columns(self) -> int:
-        """The elements of a piece."""
-        return int(self.here.shape[1]) // self.across
-
-    @property
-    def nbytes(self) -> int:
-        """The bytes of a piece."""
-        return self.columns * int(self.dtype.width) // 8
-
     def begin(self, smem: Any, tidx: Any) -> Arriving:
         """Reserve shared memory, and find the launch's epoch. All threads, before they meet."""
-        slots = cute.make_layout((self.columns, SLOTS), stride=(1, 8 * MOST_BYTES // self.dtype.width))
-        shared, barriers = reserve(smem, tidx, self.dtype, slots)
+        shared, barriers = reserve(smem, tidx, self.dtype, self.slots)
         return Arriving(self, shared, barriers, self.signals.epoch())
 
     @traced
@@ -94,7 +110,7 @@ class Dispatch(Exchange):
     @traced
     def place_of(self, number: Any) -> Any:
         """Give the block of rows that a piece is of."""
-        return number // (self.across * TILE_M)
+        return cute.Int32(quotient(number, self.across * TILE_M))
 
     @traced
     def counter(self, place: Any) -> Any:
@@ -104,10 +120,10 @@ class Dispatch(Exchange):
     @traced
     def fetch(self, shared: Any, number: Any, slot: Any, barrier: Any) -> None:
         """Begin to bring a piece to a slot."""
-        origin = self.origins[number // self.across]
-        token = cute.Int32(origin % self.pairs // self.topk)
-        row = self.there[token, None, origin // self.pairs]
-        load = cute.make_copy_atom(cpasync.CopyBulkG2SOp(), self.dtype, num_bits_per_copy=8 * self.nbytes)
+        origin = self.origins[quotient(number, self.across)]
+        source = quotient(origin, self.pairs)
+        row = self.there[quotient(origin - source * self.pairs, self.topk), None, source]
+        load = cute.make_copy_atom(cpasync.CopyBulkG2SOp(), self.dtype, num_bits_per_copy=8 * self.slots.bytes)
         copy = lambda: cute.copy(  # noqa: E731
             load, self._part(row, number), shared[None, slot], tma_bar_ptr=barrier
         )
@@ -116,14 +132,14 @@ class Dispatch(Exchange):
     @traced
     def put(self, shared: Any, number: Any, slot: Any) -> None:
         """Begin to write a piece from its slot to this GPU's memory."""
-        row = self.here[number // self.across, None]
-        store = cute.make_copy_atom(cpasync.CopyBulkS2GOp(), self.dtype, num_bits_per_copy=8 * self.nbytes)
+        row = self.here[quotient(number, self.across), None]
+        store = cute.make_copy_atom(cpasync.CopyBulkS2GOp(), self.dtype, num_bits_per_copy=8 * self.slots.bytes)
         copy = lambda: cute.copy(store, shared[None, slot], self._part(row, number))  # noqa: E731
         current().when(arch.elect_one(), copy)
 
     @traced
     def _part(self, row: Any, number: Any) -> Any:
-        return cute.local_tile(row, (self.columns,), (number % self.across,))
+        return cute.local_tile(row, (int(row.shape[0]) // self.across,), (remainder(number, self.across),))
 
 
 @cute.struct

@@ -122,15 +122,44 @@ class ExpertParallel:
         """
         what = f"{WHAT}.matmul_combine"
         entry.refuse_gradients(what, [h, w, weights, out])
-        self._refuse()
         make = lambda: self._second(what, h, w, weights, out, cut)  # noqa: E731
         launch, empty = remembered(self._launches, [h, w, weights, out], (what, self._routed, cut), make)
         y = empty() if out is None else out
         launch(h, w, weights, y)
         return y
 
+    def dispatch(self, x: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
+        """Bring the rows of all ranks' tokens that go to this rank's experts, without a product, for what follows.
+
+        x, indices: as of `dispatch_matmul`. Gives (capacity, hidden), rows as there: memory that the next call writes.
+        """
+        what = f"{WHAT}.dispatch"
+        entry.refuse_gradients(what, [x])
+        self._refuse()
+        route = remembered(self._launches, [x, indices], (what,), lambda: self._routing(what, x, indices))
+        launch = remembered(self._launches, [], (what,), self._bringing)
+        self._route(route, x, indices)
+        launch(self.x)
+        return self._memory.room.here
+
+    def combine(self, h: torch.Tensor, weights: torch.Tensor, *, out: torch.Tensor | None = None) -> torch.Tensor:
+        """Send each row back to its token's rank, and add up a token's rows, each times its weight, as `matmul_combine`
+        does, without a product.
+
+        h: (capacity, hidden), rows as the last `dispatch` or `dispatch_matmul` has put them. weights, out: as of
+        `matmul_combine`. Gives the sums.
+        """
+        what = f"{WHAT}.combine"
+        entry.refuse_gradients(what, [h, weights, out])
+        make = lambda: self._sending(what, h, weights, out)  # noqa: E731
+        launch, empty = remembered(self._launches, [h, weights, out], (what, self._routed), make)
+        y = empty() if out is None else out
+        launch(h, weights, y)
+        return y
+
     def check(self) -> None:
-        """Wait for what was launched, and raise the error of it, if there was one."""
+        """Wait for what was launched, and raise the error of it, if there was one: on all ranks, if all call it, which
+        may go on then."""
         signals = self._memory.signals
         try:
             entry.pytorch().cuda.synchronize(self._memory.x.device)
@@ -203,21 +232,11 @@ class ExpertParallel:
         self, what: str, h: Any, w: Any, weights: Any, out: Any, cut: Any
     ) -> tuple[Callable[..., None], Any]:  # fmt: skip
         """Give what multiplies, sends and adds up, and what makes its result."""
-        memory, extents, torch, rows = self._memory, self.extents, entry.pytorch(), self._routed
-        if rows is None:
-            raise CuteError(f"{what}: no tokens were sent yet: call dispatch_matmul first")
-        like = {"dtypes": (entry.type_name(memory.x),), "like": memory.x}
-        entry.check(what, "h", h, shape=(extents.capacity, None), **like)
+        memory, extents = self._memory, self.extents
+        empty = self._sums(what, h, None, weights, out)
         check_matrices(what, w, extents, h.shape[1], extents.hidden, memory.x)
         grouped.check_groups(what, h, w, memory.room.ends, grouped.KINDS[:2])
-        entry.check(what, "weights", weights, dtypes=WEIGHTS, shape=(rows, extents.topk), like=memory.x)
-        shape, dtype, device = (rows, extents.hidden), h.dtype, h.device
-        entry.check(what, "out", out, shape=shape, optional=True, **like)
-        check_rows(what, h=h, w=w, **({} if out is None else {"out": out}))
-
-        def empty() -> Any:
-            return torch.empty(shape, dtype=dtype, device=device)
-
+        check_rows(what, h=h, w=w)
         cut, most = self._cut(what, w, cut)
 
         def plan(h: Any, w: Any, weights: Any, y: Any) -> Any:
@@ -227,6 +246,49 @@ class ExpertParallel:
 
         tensors = h, w, weights, empty() if out is None else out
         return _launcher(plan, (*OF_A, *OF_B, TOTALS), memory, tensors), empty
+
+    def _sums(self, what: str, h: Any, columns: int | None, weights: Any, out: Any) -> Callable[[], Any]:
+        """Refuse rows, weights and sums that do not fit, and give what makes sums. columns: of `h`, None for any."""
+        x, extents, torch, rows = self.x, self.extents, entry.pytorch(), self._routed
+        if rows is None:
+            raise CuteError(f"{what}: no tokens were sent yet: call dispatch_matmul or dispatch first")
+        like = {"dtypes": (entry.type_name(x),), "like": x}
+        entry.check(what, "h", h, shape=(extents.capacity, columns), **like)
+        entry.check(what, "weights", weights, dtypes=WEIGHTS, shape=(rows, extents.topk), like=x)
+        shape, dtype, device = (rows, extents.hidden), x.dtype, x.device
+        entry.check(what, "out", out, shape=shape, optional=True, **like)
+        check_rows(what, h=h, **({} if out is None else {"out": out}))
+
+        def empty() -> Any:
+            return torch.empty(shape, dtype=dtype, device=device)
+
+        return empty
+
+    def _bringing(self) -> Callable[..., None]:
+        """Give what brings without a product."""
+        memory = self._memory
+
+        def plan(x: Any) -> Any:
+            return experts_plan.dispatch(
+                memory.tokens, self.extents, memory.room, self._rank, memory.signals, self._sms
+            )
+
+        kernel, _, _, block = plan(memory.x)
+        return launcher(kernel, lambda x: plan(x)[1:3], (), memory, (memory.x,), block)
+
+    def _sending(self, what: str, h: Any, weights: Any, out: Any) -> tuple[Callable[..., None], Any]:
+        """Give what sends and adds up without a product, and what makes its result."""
+        memory, extents = self._memory, self.extents
+        empty = self._sums(what, h, extents.hidden, weights, out)
+
+        def plan(h: Any, weights: Any, y: Any) -> Any:
+            return experts_plan.combine(
+                h, weights, y, memory.back, extents, memory.room, self._rank, memory.signals, self._sms
+            )
+
+        tensors = h, weights, empty() if out is None else out
+        kernel, _, _, block = plan(*tensors)
+        return launcher(kernel, lambda *x: plan(*x)[1:3], (2, 4), memory, tensors, block), empty
 
     def _cut(self, what: str, w: Any, cut: Any) -> tuple[grouped.Cut, Callable[[int], int]]:
         """Choose the cut, and give what counts its clusters."""

@@ -12,12 +12,12 @@ import numba_cute as cute
 
 from ..gemm import grouped
 from ..gemm.dense import TILE_M
+from ..gemm.indexed import VECTOR
 from ..gemm.operands import view
 from . import routes
 from .combine import THREADS, Combine, Returned, send_back
-from .dispatch import Dispatch, bring, pieces_of
+from .dispatch import Dispatch, bring, parts_of, pieces_of
 from .routes import WARP
-from .scatter import VECTOR
 
 ROUTERS, BRINGERS, SENDERS = 32, 4, 2
 """Blocks that find where rows go, at most: they wait for each other, and must all run. And those of a multiprocessor
@@ -101,10 +101,10 @@ def dispatch_matmul(
 
 
 def _dispatch(tokens: Any, extents: Extents, room: Room, rank: int, signals: Any) -> Dispatch:
-    dtype = tokens.element_type
+    dtype, row = tokens.element_type, extents.hidden * tokens.element_type.width // 8
     return Dispatch(
-        dtype, cute.Int32(rank), tokens, view(room.here, 16), extents.pairs, extents.topk,
-        pieces_of(extents.hidden * dtype.width // 8), view(room.origins), view(room.ends), view(room.arrived),
+        dtype, parts_of(row), cute.Int32(rank), tokens, view(room.here, 16), extents.pairs, extents.topk,
+        pieces_of(row), view(room.origins), view(room.ends), view(room.arrived),
         view(room.ended), signals,
     )  # fmt: skip
 

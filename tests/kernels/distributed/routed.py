@@ -18,8 +18,9 @@ from .ranks import random, signals_of
 NARROW = grouped.Cut(128, (1, 1), True)
 
 
-def together(plans: list[Any], threads: int, cluster: Any = None, **options: Any) -> None:
-    """Run what each rank planned, (kernel, arguments, grid, …), all at once."""
+def together(plans: list[Any], threads: int, cluster: Any = None, order: Any = None, **options: Any) -> None:
+    """Run what each rank planned, (kernel, arguments, grid, …), all at once. order: the seed of another one."""
+    options |= {} if order is None else {"seed": order}
     kernel, first, grid, *_ = plans[0]
     columns = list(zip(*(arguments for _, arguments, *_ in plans), strict=True))
     given = [x if isinstance(x, int) else cute.sim.PerRank(*column) for x, column in zip(first, columns)]

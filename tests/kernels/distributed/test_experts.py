@@ -74,8 +74,8 @@ def test_they_are_right_in_float16_and_in_any_order():
     it, indices = Experts(Extents(2, 12, 64, 2, 4, 48), 24, cute.Float16), choices(0, (12, 9), 2, 4)
     found = []
     for seed in range(2):
-        it.dispatch(indices, 0, 2, seed=seed)
-        found.append(it.combine(indices, 0, 2, seed=seed))
+        it.dispatch(indices, 0, 2, order=seed)
+        found.append(it.combine(indices, 0, 2, order=seed))
     for one, other in zip(*found):
         assert (one == other).all()  # bit by bit
 

@@ -43,7 +43,7 @@ def test_rows_find_their_ways(ranks, tokens, topk, experts, blocks, steps):
         indices = [rng.integers(-2, experts, (n, topk)).astype((np.int32, np.int64)[step]) for n in tokens]
         for room in it.rooms:
             room.arrived.fill(9)
-        it.route(indices, blocks, seed=step)
+        it.route(indices, blocks, order=step)
         check(it, indices)
 
 
@@ -125,7 +125,10 @@ def tokens(rows=8, hidden=64, topk=2, dtype=np.float16, of=np.int32):
         (tokens(dtype=np.float32), "x is float32 .*its elements must be float16"),
         (tokens(of=np.int16), "indices is int16 .*its elements must be int32 or int64"),
         (tokens(topk=3), r"indices is .*its shape must be \(8, 2\)"),
-        ((tokens()[0], np.zeros((8, 4), np.int32)[:, :2]), "indices is .*; it must be contiguous: give indices.contiguous"),
+        (
+            (tokens()[0], np.zeros((8, 4), np.int32)[:, :2]),
+            "indices is .*; it must be contiguous: give indices.contiguous",
+        ),
     ],
 )
 def test_tokens_that_do_not_fit_are_refused(given, said):
