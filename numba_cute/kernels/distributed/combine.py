@@ -26,6 +26,8 @@ from .sums import vector_at
 
 THREADS = 256
 """Threads of a block that multiply, and add up."""
+TOGETHER, MOST = 16, 4
+"""Vectors that a thread has on their way, of all of a token's choices, about; and of one choice, at most."""
 MEET = 3  # a barrier of theirs; the pieces of C have 1 and 2
 
 
@@ -71,6 +73,11 @@ class Combine(Exchange):
         """Say whether C's pieces go to other GPUs."""
         return True
 
+    @property
+    def together(self) -> int:
+        """Count the vectors of a choice that a thread has on their way."""
+        return max(1, min(MOST, TOGETHER // self.topk))
+
     def begin(self, smem: Any, tidx: Any) -> Returning:
         """Find the launch's epoch. All threads, before they meet."""
         return Returning(self, self.signals.epoch())
@@ -113,9 +120,10 @@ class Returning:
         meet.arrive_and_wait()
         vector = 8 * VECTOR // sums.element_type.width
         across = cute.Int32(sums.shape[1] // vector)
-        every = cute.Int32(sums.shape[0]) * across
+        each = (across + (self.of.together - 1)) // self.of.together
+        every = cute.Int32(sums.shape[0]) * each
         for i in range(cute.Int32(block * THREADS) + thread, every, cute.Int32(blocks * THREADS)):
-            self.add_vector(sums, weights, i // across, i % across * vector)
+            self.add_vectors(sums, weights, i // each, i % each, each, across)
 
     def sent(self, blocks):
         """Say that this block has sent all; the last one of so many says it to all GPUs. One thread."""
@@ -129,30 +137,35 @@ class Returning:
         if thread < self.of.signals.world:
             self.of.signals.wait(thread, SENT, self.epoch)
 
-    def add_vector(self, sums, weights, token, column):
-        """Add up a vector of a token's."""
+    def add_vectors(self, sums, weights, token, first, step, across):
+        """Add up some vectors of a token's, `step` apart, of which there are `across`."""
         dtype = sums.element_type
         vector = 8 * VECTOR // dtype.width
-        values = cute.make_rmem_tensor((vector, self.of.topk), dtype)
-        experts = cute.make_rmem_tensor(self.of.topk, cute.Int32)
-        total = cute.make_rmem_tensor(vector, cute.Float32)
-        made = cute.make_rmem_tensor(vector, dtype)
+        values = cute.make_rmem_tensor((vector, self.of.together, self.of.topk), dtype)
+        shares = cute.make_rmem_tensor(self.of.topk, cute.Float32)
         values.fill(0.0)
-        total.fill(0.0)
         for j in cute.range_constexpr(self.of.topk):
             pair = cute.Int32(token * self.of.topk + j)
-            experts[j] = self.of.chosen[pair]
-            if experts[j] >= 0:
-                cute.autovec_copy(vector_at(self.of.parts, vector, pair, column, self.of.rank), values[None, j])
-        for j in cute.range_constexpr(self.of.topk):
-            weight = cute.Float32(weights[token, j])
-            if experts[j] < 0:
-                weight = cute.Float32(0.0)
-            if experts[j] == WRONG:
-                weight = cute.Float32(math.nan)
-            total.store(total.load() + weight * values[None, j].load().to(cute.Float32))
-        made.store(total.load().to(dtype))
-        cute.autovec_copy(made, vector_at(sums, vector, token, column))
+            expert = self.of.chosen[pair]
+            shares[j] = cute.Float32(weights[token, j])
+            if expert >= 0:
+                for i in cute.range_constexpr(self.of.together):
+                    at = cute.Int32(first + i * step)
+                    if at < across:
+                        there = vector_at(self.of.parts, vector, pair, at * vector, self.of.rank)
+                        cute.autovec_copy(there, values[None, i, j])
+            else:
+                shares[j] = cute.Float32(math.nan) if expert == WRONG else cute.Float32(0.0)
+        for i in cute.range_constexpr(self.of.together):
+            at = cute.Int32(first + i * step)
+            total = cute.make_rmem_tensor(vector, cute.Float32)
+            made = cute.make_rmem_tensor(vector, dtype)
+            total.fill(0.0)
+            for j in cute.range_constexpr(self.of.topk):
+                total.store(total.load() + shares[j] * values[None, i, j].load().to(cute.Float32))
+            made.store(total.load().to(dtype))
+            if at < across:
+                cute.autovec_copy(made, vector_at(sums, vector, token, at * vector))
 
 
 @cuda.jit(launch_bounds=(THREADS, 2))
