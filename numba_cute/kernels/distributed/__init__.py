@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products, and attention, of several GPUs of a host: each one kernel in which communication overlaps multiplication,
+"""Products, experts and attention of several GPUs of a host: kernels in which communication overlaps multiplication,
 tile by tile."""
 
 from .attention import ring_attention
