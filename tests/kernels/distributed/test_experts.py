@@ -40,12 +40,12 @@ def test_rows_travel_without_a_product():
 @pytest.mark.parametrize(
     "ranks, tokens, hidden, topk, experts, n, cut, clusters",
     [
-        (2, (20, 20), 64, 2, 4, 24, NARROW, 1),
-        (2, (70, 0), 72, 4, 2, 24, NARROW, 2),
-        (2, (30, 100), 136, 3, 4, 264, WIDE, 1),
-        (2, (90, 110), 64, 2, 2, 72, SHARED, 1),
-        (4, (8, 3, 0, 5), 64, 8, 8, 24, NARROW, 1),
-        (8, (2, 1, 0, 2, 2, 2, 2, 2), 64, 2, 16, 24, NARROW, 1),
+        (2, (20, 9), 64, 2, 4, 24, NARROW, 1),
+        (2, (40, 0), 72, 2, 2, 24, NARROW, 2),
+        (2, (20, 50), 72, 3, 4, 136, WIDE, 1),
+        (2, (90, 70), 64, 2, 2, 72, SHARED, 1),
+        (4, (4, 3, 0, 5), 64, 8, 8, 24, NARROW, 1),
+        (8, (2, 1, 0, 1, 1, 1, 1, 1), 64, 2, 8, 24, NARROW, 1),
     ],
     ids=str,
 )
@@ -53,7 +53,7 @@ def test_rows_are_multiplied_where_they_come_and_added_up_where_they_are_from(
     ranks, tokens, hidden, topk, experts, n, cut, clusters
 ):
     it = Experts(Extents(ranks, max(tokens), hidden, topk, experts, ranks * max(tokens) * topk), n, cut=cut)
-    for step in range(2):
+    for step in range(2 if ranks == 2 and cut == NARROW else 1):
         indices = choices(step, tokens[::-1] if step else tokens, topk, experts)
         it.dispatch(indices, step, clusters)
         it.combine(indices, step, clusters)
