@@ -113,6 +113,25 @@ def test_a_signal_that_other_gpus_do_not_see_is_found(monkeypatch):
         travels()
 
 
+def in_a_row(*steps):
+    """Rows travel to and fro, and again, as one stream of each rank runs it."""
+    it = Experts(Extents(2, 2, 16, 1, 2, 4), 8)
+    indices = [np.full((2, 1), other, np.int32) for other in (1, 0)]
+    with cute.simulate.sequence():
+        for step in steps:
+            it.bring(indices)
+            for seed in range(step):
+                it.combine(indices, seed, multiply=False)
+
+
+@SLOW
+def test_no_launch_writes_what_the_one_before_may_still_read(monkeypatch):
+    in_a_row(1, 2)
+    monkeypatch.setattr(combine.Returning, "await_room", lambda self: None)
+    with pytest.raises(RaceError, match="rank"):
+        in_a_row(2)
+
+
 @SLOW
 @pytest.mark.parametrize("cut", [NARROW, WIDE, SHARED], ids=str)
 def test_all_is_held_in_registers(cut):
