@@ -116,7 +116,9 @@ def scatter(
     smem, piece = plan.smem_layout(c_dtype, 1, HEIGHT, columns), (HEIGHT, columns)
     extents = math.ceil(rows / (TILE_M * cut.sharers)) * cut.sharers * TILE_M, math.ceil(n / cut.tile_n) * cut.tile_n
     mine, c = parts[None, None, None, rank], view(c, 16)
-    tma_total, total = (None, None) if everywhere else plan.stores(operand(c, c_dtype)[0], c_dtype, smem, piece, extents)
+    tma_total, total = (
+        (None, None) if everywhere else plan.stores(operand(c, c_dtype)[0], c_dtype, smem, piece, extents)
+    )
     tma_part, part, tma_share, share = None, None, None, None
     if not everywhere:
         load = cpasync.CopyBulkTensorTileG2SOp()
