@@ -102,7 +102,8 @@ def off(got, want):
 def milliseconds(call, count=10):
     """Give the time of a call on the slowest rank."""
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    call()
+    for _ in range(3):  # the third launch of a kind is the first in machine code
+        call()
     torch.cuda.synchronize()
     dist.barrier()
     begin.record()
