@@ -18,30 +18,35 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from typing import Any
 
-from numba.cuda import codegen, compiler, debuginfo, dispatcher, lowering, nvvmutils, types
-from numba.cuda.core import (
-    analysis,
-    base,
-    bytecode,
-    byteflow,
-    inline_closurecall,
-    interpreter,
-    ir,
-    ir_utils,
-    postproc,
-    targetconfig,
-    typed_passes,
-    typeinfer,
-    untyped_passes,
-)
-from numba.cuda.typing import context
-
 from ..seam import CuteError
 from ..seam.ground.records import dataclass
 from . import pipeline
 from .bridge import devices, registries, typeofs
 from .emit import entry, ranges
 from .ground import nvvm, places, target
+from .ground.numba_cuda import (
+    analysis,
+    base,
+    bytecode,
+    byteflow,
+    codegen,
+    compiler,
+    context,
+    debuginfo,
+    dispatcher,
+    inline_closurecall,
+    interpreter,
+    ir,
+    ir_utils,
+    lowering,
+    nvvmutils,
+    postproc,
+    targetconfig,
+    typed_passes,
+    typeinfer,
+    types,
+    untyped_passes,
+)
 from .host import debugging, disk_cache, kernel, kernels, refused
 from .host.native import sites
 from .passes import closure_calls, frequent, inlining, lower, methods, reading, rewrites, rounds, running, ssa, uses

@@ -12,11 +12,6 @@ import inspect
 from types import MethodType
 from typing import Any
 
-from numba.cuda import types, typing
-from numba.cuda.cudadecl import registry as typing_registry
-from numba.cuda.cudaimpl import registry as lowering_registry
-from numba.cuda.typing.templates import AttributeTemplate
-
 from ... import seam
 from ...seam import CuteError
 from ...seam.ground.names import UnknownName, unknown
@@ -26,6 +21,7 @@ from ...seam.source.language import follows_python, immutable
 from ..emit.leaves import dtype_of
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
+from ..ground.numba_cuda import AttributeTemplate, lowering_registry, types, typing, typing_registry
 from ..ground.refusals import kind
 from . import contexts, struct_operators, structs
 from .field_types import refuse_other_values

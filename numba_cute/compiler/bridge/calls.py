@@ -17,11 +17,6 @@ from collections.abc import Callable
 from types import FunctionType, GeneratorType, MethodType, SimpleNamespace
 from typing import Any
 
-from numba.cuda import types, typing
-from numba.cuda.core.errors import TypingError
-from numba.cuda.dispatcher import CUDADispatcher
-from numba.cuda.typing.templates import fold_arguments
-
 from ... import promotion, seam
 from ...seam import CuteError
 from ...seam.ground import watching
@@ -40,6 +35,7 @@ from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
 from ..ground.faults import Final, in_words, is_numbas, may_be_jitted, tells_more
 from ..ground.memory import LASTING, memory
+from ..ground.numba_cuda import CUDADispatcher, TypingError, fold_arguments, types, typing
 from ..ground.refusals import NUMBAS, SIGNS, kind
 from . import contexts, effects, tree
 from .kinds import note_traced

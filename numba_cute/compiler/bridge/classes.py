@@ -8,10 +8,6 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from numba.cuda import types, typing
-from numba.cuda.descriptor import cuda_target
-from numba.cuda.typing.templates import AbstractTemplate
-
 from ... import seam
 from ...dtypes import DType
 from ...seam import CuteError
@@ -20,6 +16,7 @@ from ...seam.marks.host_objects import is_snapshot
 from ..emit.leaves import class_of_number, dtype_of
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
+from ..ground.numba_cuda import AbstractTemplate, cuda_target, types, typing
 from . import contexts
 from .list_types import is_list
 from .object_types import StructRef, Value

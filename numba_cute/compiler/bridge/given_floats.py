@@ -7,17 +7,11 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-from llvmlite import ir as llvm
-from numba.cuda import types
-from numba.cuda.core import ir
-from numba.cuda.cudaimpl import registry as lowering_registry
-from numba.cuda.datamodel import models
-from numba.cuda.extending import register_model
-from numba.cuda.typing.typeof import typeof_impl
-
 from ... import promotion
 from ...dtypes import DType
 from ..emit.leaves import dtype_of, scalar_type
+from ..ground import llvmlite as llvm
+from ..ground.numba_cuda import ir, lowering_registry, models, register_model, typeof_impl, types
 
 
 class GivenFloat(types.Type):

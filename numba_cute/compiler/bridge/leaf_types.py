@@ -6,16 +6,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from llvmlite import ir
-from numba.cuda import types
-from numba.cuda.datamodel import models
-from numba.cuda.extending import register_model
-
 from ... import dtypes, seam
 from ...isa.facts.tensormap import TensorMapRecord
 from ...seam import CuteError
 from ..emit.entry import TENSOR_MAP_BYTES
 from ..emit.leaves import NumberLeaf, RegFile, VectorLeaf, element_ir, scalar_type, slots
+from ..ground import llvmlite as ir
+from ..ground.numba_cuda import models, register_model, types
 from .returns import Object
 
 

@@ -11,13 +11,11 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from numba.cuda import cgutils, types, typing
-from numba.cuda.cpython import numbers
-from numba.cuda.typing.templates import AbstractTemplate
-
 from ...seam import CuteError
 from ...seam.guards.messages import NO_DIGITS, no_extreme
 from ..ground.errors import as_typing_error
+from ..ground.llvmlite import alloca_once, pack_array
+from ..ground.numba_cuda import AbstractTemplate, numbers, types, typing
 from . import contexts
 
 _PAIRS = ((types.int64, types.uint64), (types.uint64, types.int64))
@@ -30,7 +28,7 @@ def _divided(builder: Any, kinds: Any, a: Any, b: Any, of_signed: Callable[[], t
     zero, minus_one = a.type(0), a.type(-1)
     unsigned = a if kinds[0] == types.uint64 else b
     large = builder.and_(builder.icmp_signed("<", unsigned, zero), builder.icmp_signed("!=", b, zero))
-    quotient, remainder = (cgutils.alloca_once(builder, a.type) for _ in range(2))
+    quotient, remainder = (alloca_once(builder, a.type) for _ in range(2))
     with builder.if_else(large, likely=False) as (of_large, other):
         with of_large:
             found = _by_large if unsigned is b else _of_large
@@ -80,7 +78,7 @@ _BOTH = types.UniTuple(types.int64, 2)
 for _at, _name in enumerate(("floordiv", "mod")):
     for _op in (getattr(operator, _name), getattr(operator, f"i{_name}")):
         _lower_division(_op, functools.partial(lambda at, builder, both: both[at], _at))
-_lower_division(divmod, cgutils.pack_array)
+_lower_division(divmod, pack_array)
 
 
 @contexts.template(divmod)

@@ -8,11 +8,8 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from llvmlite import ir
-from numba.cuda import types, typing
-from numba.cuda.cpython import numbers
-from numba.cuda.typing.templates import AbstractTemplate
-
+from ..ground import llvmlite as ir
+from ..ground.numba_cuda import AbstractTemplate, numbers, types, typing
 from . import contexts
 
 _SIGNS: dict[Any, str] = {

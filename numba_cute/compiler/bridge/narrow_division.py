@@ -7,11 +7,9 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from llvmlite import ir
-from numba.cuda import types, typing
-from numba.cuda.cpython import numbers
-
 from ..emit.ranges import narrowed
+from ..ground import llvmlite as ir
+from ..ground.numba_cuda import numbers, types, typing
 from . import contexts
 
 _WIDE, _NARROW = types.int64, types.int32

@@ -11,13 +11,9 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from llvmlite import ir
-from numba.cuda import types
-from numba.cuda.datamodel import models, register_default
-from numba.cuda.extending import register_model
-from numba.cuda.typeconv import Conversion
-
 from ...seam import CuteError
+from ..ground import llvmlite as ir
+from ..ground.numba_cuda import Conversion, models, register_default, register_model, types
 from . import tree
 from .exact import Part, state
 from .given_floats import GivenFloat

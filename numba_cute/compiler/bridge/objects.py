@@ -13,11 +13,6 @@ from collections.abc import Callable, Iterable
 from types import FunctionType, SimpleNamespace
 from typing import Any
 
-from llvmlite import ir
-from numba.cuda import types, typing
-from numba.cuda.descriptor import cuda_target
-from numba.cuda.typing.templates import AbstractTemplate
-
 from ... import seam
 from ...seam import CuteError, Leaf
 from ...seam.ground import watching
@@ -27,7 +22,9 @@ from ...seam.source.language import NO_KEY, no_function, no_operator
 from ...seam.source.texts import NO_TEXT, asked
 from ..emit.leaves import NumberLeaf
 from ..emit.tracer import Tracer
+from ..ground import llvmlite as ir
 from ..ground.errors import as_typing_error
+from ..ground.numba_cuda import AbstractTemplate, cuda_target, types, typing
 from ..ground.refusals import kind
 from . import contexts
 from .list_types import is_list

@@ -7,18 +7,15 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from llvmlite import ir
-from numba.cuda import types, typing
-from numba.cuda.cudaimpl import registry as lowering_registry
-from numba.cuda.typing.templates import AbstractTemplate
-
 from ... import seam
 from ...seam import CuteError
 from ...seam.marks.host_objects import mapping_of
 from ...seam.source.language import no_operator
 from ..emit.leaves import NumberLeaf
 from ..emit.tracer import Tracer
+from ..ground import llvmlite as ir
 from ..ground.errors import as_typing_error
+from ..ground.numba_cuda import AbstractTemplate, lowering_registry, types, typing
 from ..ground.refusals import SIGNS, kind
 from . import contexts, tree
 from .object_types import Value

@@ -9,17 +9,13 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from numba.cuda import types, typing
-from numba.cuda.cudaimpl import registry as lowering_registry
-from numba.cuda.datamodel import models
-from numba.cuda.extending import register_model
-
 from ... import promotion
 from ...dtypes import Int32
 from ...seam import CuteError
 from ...seam.source.language import no_operator
 from ..emit.leaves import scalar_type
 from ..ground.errors import as_typing_error
+from ..ground.numba_cuda import lowering_registry, models, register_model, types, typing
 from ..ground.refusals import SIGNS, kind
 from . import contexts
 from .given_floats import GivenFloat, is_number, is_static, kind_of_number, number_type, type_of, value_of

@@ -13,12 +13,9 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from llvmlite import ir
-from numba.cuda import types
-from numba.cuda.datamodel import models
-from numba.cuda.extending import register_model
-
 from ..emit.frames import make_slot, slots_of
+from ..ground import llvmlite as ir
+from ..ground.numba_cuda import models, register_model, types
 
 _CODE, _FLAG, _I32 = ir.IntType(32), ir.IntType(1), ir.IntType(32)
 _ASKED, _FORWARDED = "_cute_own", "_cute_forwarded"

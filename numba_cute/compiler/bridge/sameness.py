@@ -7,11 +7,9 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from numba.cuda import types, typing
-from numba.cuda.typing.templates import AbstractTemplate
-
 from ...seam import CuteError
 from ..ground.errors import as_typing_error
+from ..ground.numba_cuda import AbstractTemplate, types, typing
 from . import contexts
 from .leaf_types import Registers
 from .list_types import is_list

@@ -11,10 +11,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from numba import cuda
-from numba.cuda import types
-from numba.cuda.datamodel import models
-from numba.cuda.extending import lower_cast, register_model
+from ..ground.numba import cuda
+from ..ground.numba_cuda import lower_cast, models, register_model, types
 
 
 class SharedArray(types.Array):

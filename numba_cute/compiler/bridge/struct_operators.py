@@ -9,15 +9,12 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from numba import cuda
-from numba.cuda import types, typing
-from numba.cuda.dispatcher import CUDADispatcher
-from numba.cuda.typing.templates import AbstractTemplate
-
 from ... import seam
 from ...seam.marks.plain import as_numba_takes
 from ..emit.tracer import Tracer
 from ..ground.memory import LASTING, memory
+from ..ground.numba import cuda
+from ..ground.numba_cuda import AbstractTemplate, CUDADispatcher, types, typing
 from . import contexts, lasting
 from .object_types import StructRef, Value
 from .values import abstract

@@ -6,17 +6,13 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from numba.cuda import types
-from numba.cuda.cudadecl import registry as typing_registry
-from numba.cuda.cudaimpl import registry as lowering_registry
-from numba.cuda.typing.templates import AttributeTemplate
-
 from ... import promotion, seam
 from ...seam import CuteError
 from ...seam.marks.host_objects import python_of
 from ...seam.marks.plain import is_plain_class
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
+from ..ground.numba_cuda import AttributeTemplate, lowering_registry, types, typing_registry
 from . import contexts, struct_operators
 from .given_floats import GivenFloat
 from .object_types import BoundJitted, BoundTraced, StructRef

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Iterator
 from typing import Any
 
-from llvmlite import ir
+from ..ground import llvmlite as ir
 
 
 def kept(builder: Any, value: Any) -> Any:

@@ -7,12 +7,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from llvmlite import ir
-from numba.cuda import cgutils, types
-
 from ... import dtypes
 from ...isa.form.instr import Instr
 from ...seam import COMPARISONS, DIRECTED, INTEGER, LOGICAL, MATH, CuteError
+from ..ground import llvmlite as ir
+from ..ground.llvmlite import get_or_insert_function
+from ..ground.numba_cuda import types
 from . import convert
 from .leaves import NumberLeaf, VectorLeaf, scalar_type
 
@@ -113,7 +113,7 @@ def _call(b: Any, name: str, dtype: dtypes.DType) -> Callable[..., Any]:
     def emit(*xs: Any) -> Any:
         suffix = "" if dtype.width == 64 else "f"
         ty = ir.FunctionType(xs[0].type, [x.type for x in xs])
-        return b.call(cgutils.get_or_insert_function(b.module, ty, f"__nv_{name}{suffix}"), xs)
+        return b.call(get_or_insert_function(b.module, ty, f"__nv_{name}{suffix}"), xs)
 
     return emit
 
@@ -158,7 +158,7 @@ def _directed(b: Any, op: str, dtype: dtypes.DType) -> Callable[..., Any]:
 
     def emit(*xs: Any) -> Any:
         ty = ir.FunctionType(xs[0].type, [x.type for x in xs])
-        return b.call(cgutils.get_or_insert_function(b.module, ty, f"__nv_{name}_{suffix}"), xs)
+        return b.call(get_or_insert_function(b.module, ty, f"__nv_{name}_{suffix}"), xs)
 
     return emit
 

@@ -6,9 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir
-
 from ... import dtypes
+from ..ground import llvmlite as ir
 
 _I16, _I32, _F32 = ir.IntType(16), ir.IntType(32), ir.FloatType()
 _MAGNITUDE = _I32(0x7FFFFFFF)

@@ -7,9 +7,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from llvmlite import ir
-
 from ...isa.rows.special import sreg
+from ..ground import llvmlite as ir
 from ..ground.building import known_block, known_launch
 from ..ground.memory import memory
 

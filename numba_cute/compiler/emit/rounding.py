@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir
-from numba.cuda import cgutils, types
-
 from ...dtypes import DType
+from ..ground import llvmlite as ir
+from ..ground.llvmlite import get_or_insert_function
+from ..ground.numba_cuda import types
 from .leaves import NumberLeaf, scalar_type
 
 HALVES = (types.float16, types.bfloat16)
@@ -58,4 +58,4 @@ def to_float32(tracer: Any, x: NumberLeaf) -> Any:
 
 def _libdevice(b: Any, name: str, result: Any, x: Any) -> Any:
     ty = ir.FunctionType(result, [x.type])
-    return b.call(cgutils.get_or_insert_function(b.module, ty, f"__nv_{name}"), [x])
+    return b.call(get_or_insert_function(b.module, ty, f"__nv_{name}"), [x])

@@ -7,12 +7,11 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from llvmlite import ir
-from numba.cuda import types
-
 from ... import dtypes
 from ...seam import CuteError, divisor
 from ...seam.guards.messages import check_traced_operator, no_number
+from ..ground import llvmlite as ir
+from ..ground.numba_cuda import types
 from ..ground.target import current_arch
 from . import casts, convert, elementwise
 from .leaves import NumberLeaf, dtype_of, joined, scalar_type

@@ -9,9 +9,6 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from llvmlite import ir
-from numba.cuda import cgutils, nvvmutils, types
-
 from ... import dtypes
 from ...isa.form.instr import THREAD, Instr
 from ...isa.form.kinds import Operand, pred
@@ -20,8 +17,11 @@ from ...seam import CuteError, Regs
 from ...seam.ground.places import users_call
 from ...seam.guards.messages import SMEM_TWICE
 from ...seam.source.language import LIST_CHANGED
+from ..ground import llvmlite as ir
 from ..ground.building import ROOM, Kernel, building_kernel, kernel, known_launch, want_map
+from ..ground.llvmlite import add_global_variable, alloca_once, for_range, voidptr_t
 from ..ground.memory import Loss, memory
+from ..ground.numba_cuda import nvvmutils, types
 from . import addresses, convert, ranges
 from .leaves import NumberLeaf, element_ir, held, joined, scalar_type
 from .regions import Regions
@@ -115,7 +115,7 @@ class Tracer(Regions, Vectors):
                 body(NumberLeaf(ty))
                 return
             first, count = self.ir(start, ty), self.builder.sub(self.ir(stop, ty), self.ir(start, ty))
-            with cgutils.for_range(self.builder, count) as loop:
+            with for_range(self.builder, count) as loop:
                 body(NumberLeaf(ty, self.builder.add(loop.index, first)))
 
     # ------------------------------------------------------------------ instructions
@@ -306,7 +306,7 @@ class Tracer(Regions, Vectors):
     def static_smem(self, nbytes: int, align: int) -> NumberLeaf:
         def emit(b: Any) -> Any:
             name = b.module.get_unique_name("numba_cute_smem")
-            found = cgutils.add_global_variable(b.module, ir.ArrayType(ir.IntType(8), nbytes), name, addrspace=3)
+            found = add_global_variable(b.module, ir.ArrayType(ir.IntType(8), nbytes), name, addrspace=3)
             found.linkage, found.align = "internal", align
             found.initializer = ir.Constant(found.type.pointee, ir.Undefined)
             return b.ptrtoint(found, _I32)
@@ -439,11 +439,11 @@ class Tracer(Regions, Vectors):
             return
         b = self.builder
         values = [self._printed(a) for a in args]
-        frame = cgutils.alloca_once(b, ir.LiteralStructType([v.type for v in values] or [_I32]))
+        frame = alloca_once(b, ir.LiteralStructType([v.type for v in values] or [_I32]))
         for i, v in enumerate(values):
             b.store(v, b.gep(frame, [_I32(0), _I32(i)]))
         text = self.context.insert_string_const_addrspace(b, fmt)
-        b.call(nvvmutils.declare_vprint(b.module), [text, b.bitcast(frame, cgutils.voidptr_t)])
+        b.call(nvvmutils.declare_vprint(b.module), [text, b.bitcast(frame, voidptr_t)])
 
     def _printed(self, x: NumberLeaf) -> Any:
         """Return what printf is given for a number: a bool as its name."""

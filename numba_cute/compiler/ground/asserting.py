@@ -6,9 +6,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from llvmlite import ir
-
 from ...seam.ground.packages import is_library_file
+from . import llvmlite as ir
 from .within import Within
 
 ASSERTS = Within()

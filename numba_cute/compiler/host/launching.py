@@ -14,14 +14,6 @@ from dataclasses import replace
 from typing import Any
 
 from cuda.bindings import driver as bindings
-from numba.cuda import types
-from numba.cuda.cudadrv import devices, driver
-from numba.cuda.dispatcher import (
-    _LAUNCH_CONFIG_KW,
-    _dispatcher,
-    _LaunchConfiguration,
-    normalize_kernel_dimensions,
-)
 
 from ...isa.form.limits import enough_smem
 from ...isa.form.targets import PORTABLE_CLUSTER
@@ -32,6 +24,15 @@ from ...seam.hooks import watch
 from ...seam.hooks.recording import recording
 from ...seam.marks.constexpr import forget_notes, static_arguments
 from ...seam.marks.host_objects import python_of
+from ..ground.numba import devices
+from ..ground.numba_cuda import (
+    _LAUNCH_CONFIG_KW,
+    _dispatcher,
+    _LaunchConfiguration,
+    driver,
+    normalize_kernel_dimensions,
+    types,
+)
 from . import peer_memory  # noqa: F401 - it answers for the driver
 from .cluster import checked_cluster, checked_extents
 from .current import current_device

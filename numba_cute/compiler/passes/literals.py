@@ -11,14 +11,12 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from numba.cuda import cgutils, types, typing
-from numba.cuda.typing.builtins import TupleAdd, TupleConstructor
-from numba.cuda.typing.templates import AbstractTemplate
-
 from ...seam import CuteError
 from ...seam.source.language import NO_REPETITION
 from ..bridge import contexts
 from ..ground.errors import as_typing_error
+from ..ground.llvmlite import unpack_tuple
+from ..ground.numba_cuda import AbstractTemplate, TupleAdd, TupleConstructor, types, typing
 
 _WIDEST = 1 << 63
 
@@ -137,7 +135,7 @@ class _TupleRepeatInPlace(_TupleRepeat):
 def _repeat(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     value = args[0] if isinstance(sig.args[0], types.BaseTuple) else args[1]
     _, count = _repeated(sig.args)
-    return context.make_tuple(builder, sig.return_type, cgutils.unpack_tuple(builder, value) * count.literal_value)
+    return context.make_tuple(builder, sig.return_type, unpack_tuple(builder, value) * count.literal_value)
 
 
 @contexts.template(tuple)
