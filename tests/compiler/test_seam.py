@@ -6,14 +6,17 @@ from __future__ import annotations
 import ast
 import functools
 import importlib
+import inspect
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from numba_cute.compiler.ground.numba_cuda import PRIVATE
+from numba_cute.compiler.ground import llvmlite as ir
+from numba_cute.compiler.ground.builder import Builder, Target
+from numba_cute.compiler.ground.numba_cuda import PRIVATE, cuda_target
 
 from ..test_layers import PACKAGE, SOURCES
 
@@ -133,3 +136,93 @@ def test_a_private_name_is_found(tmp_path):
     file = tmp_path / "code.py"
     file.write_text("class A:\n    def f(self, other):\n        self._own = other._theirs\n        return self._own\n")
     assert asked_for(file) == {"_theirs": 3}
+
+
+# ---------------------------------------------------------------------- builders and the target
+KINDS = {"builder": Builder, "context": Target}
+WRITERS = [path for path in COMPILER if path.relative_to(PACKAGE).parts[1] in ("ground", "emit", "bridge", "passes")]
+
+
+def members_of(kind: type) -> set[str]:
+    return {name for name in {**vars(kind), **kind.__annotations__} if not name.startswith("_")}
+
+
+def is_of(node: ast.AST, name: str, of_self: bool = False) -> bool:
+    """Say whether an expression is a builder, or the target that a tracer has. of_self: `self` is a tracer."""
+    if name == "builder":
+        made = isinstance(node, ast.Call) and getattr(node.func, "attr", None) == "IRBuilder"
+        return made or getattr(node, "attr", None) == name
+    holders = ("tracer", "self") if of_self else ("tracer",)
+    return getattr(node, "attr", None) == name and getattr(node.value, "id", None) in holders
+
+
+def taken_apart(node: ast.Assign) -> Iterator[tuple[ast.AST, ast.AST]]:
+    (place,) = node.targets[:1]
+    if isinstance(place, ast.Tuple) and isinstance(node.value, ast.Tuple):
+        yield from zip(place.elts, node.value.elts)
+    else:
+        yield place, node.value
+
+
+def variables(function: ast.FunctionDef, name: str) -> set[str]:
+    """The variables of a function that are a builder, or a target: as its annotations and assignments say."""
+    kind, args = KINDS[name].__name__, function.args
+    found = {a.arg for a in (*args.args, *args.kwonlyargs) if getattr(a.annotation, "id", None) == kind}
+    assigned = (pair for n in ast.walk(function) if isinstance(n, ast.Assign) for pair in taken_apart(n))
+    return found | {place.id for place, value in assigned if isinstance(place, ast.Name) and is_of(value, name)}
+
+
+def asked_of(nodes: Sequence[ast.AST], name: str, of_self: bool = False) -> dict[str, int]:
+    """What code asks of builders, or of the target that it lowers for, each with a line."""
+    found = {n.attr: n.lineno for n in nodes if isinstance(n, ast.Attribute) and is_of(n.value, name, of_self)}
+    for function in nodes:
+        if isinstance(function, ast.FunctionDef):
+            own = variables(function, name)
+            inside = (n for n in ast.walk(function) if own and isinstance(n, ast.Attribute))
+            found |= {n.attr: n.lineno for n in inside if getattr(n.value, "id", None) in own}
+    return found
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_what_is_asked_of_builders_and_the_target_is_listed(name):
+    asked = {path: asked_of(parsed(path), name, path.parent.name == "emit") for path in WRITERS}
+    listed = members_of(KINDS[name])
+    others = [f"{p.name}:{line}: {n}" for p, found in asked.items() for n, line in found.items() if n not in listed]
+    assert others == [], f"list them in {KINDS[name].__name__} of compiler/ground/builder.py"
+    spelled = {n.value for p in WRITERS for n in parsed(p) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+    assert listed - {n for found in asked.values() for n in found} - spelled == set(), "nobody asks for these"
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_what_could_be_a_builder_or_the_target_says_so(name):
+    kind = KINDS[name].__name__
+    functions = ((p, n) for p in WRITERS for n in parsed(p) if isinstance(n, ast.FunctionDef))
+    args = [(p, a, {b.arg for b in f.args.args}) for p, f in functions for a in f.args.args if a.arg == name]
+    lowering = [(p, a) for p, a, all_ in args if "builder" in all_ and p.name not in ("scalars.py", "builder.py")]
+    assert len(lowering) > 30
+    assert [f"{p.name}:{a.lineno}" for p, a in lowering if getattr(a.annotation, "id", None) != kind] == []
+
+
+def test_llvmlite_and_numba_answer_what_is_listed():
+    module = ir.Module()
+    block = ir.Function(module, ir.FunctionType(ir.VoidType(), ()), "f").append_basic_block()
+    for kind, made in ((Builder, ir.IRBuilder(block)), (Target, cuda_target.target_context)):
+        for name in members_of(kind):
+            ours, theirs = vars(kind).get(name), getattr(made, name)
+            if ours is not None:
+                names = list(inspect.signature(ours).parameters)[1:]
+                wrapped = inspect.signature(theirs).parameters  # by a decorator that adds some, or a context manager's
+                others = wrapped.keys() | inspect.signature(theirs, follow_wrapped=False).parameters.keys()
+                assert set(names) <= others, f"{kind.__name__}.{name}"
+
+
+def test_a_method_that_is_not_listed_is_found():
+    code = """
+def f(context: Target, builder: Builder, tracer):
+    b, n = tracer.builder, 3
+    context.frob(builder.fma(n))
+    return b.rol(tracer.builder.ror(1)), n.bit_length()
+"""
+    nodes = tuple(ast.walk(ast.parse(code)))
+    assert set(asked_of(nodes, "builder")) == {"fma", "rol", "ror"}
+    assert set(asked_of(nodes, "context")) == {"frob"}

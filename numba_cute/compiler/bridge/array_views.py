@@ -10,6 +10,7 @@ from ...seam import CuteError
 from ..emit.leaves import NumberLeaf
 from ..emit.tracer import Tracer
 from ..ground import llvmlite as ir
+from ..ground.builder import Builder
 from ..ground.llvmlite import unpack_tuple
 from ..ground.numba_cuda import make_array, types
 from .shared_arrays import SharedArray
@@ -53,7 +54,7 @@ def given_array(view: seam.ArrayView) -> Any:
     return vars(view).get(_GIVEN)
 
 
-def _data_address(builder: Any, data: Any, shared: bool) -> NumberLeaf:
+def _data_address(builder: Builder, data: Any, shared: bool) -> NumberLeaf:
     """Return where an array's elements begin: anywhere in memory, or in shared memory."""
     if not shared:
         return NumberLeaf(types.uint64, builder.ptrtoint(data, ir.IntType(64)))

@@ -18,6 +18,7 @@ from ...seam.guards.messages import no_array
 from ...seam.marks.decorators import no_step
 from ..emit.leaves import NumberLeaf
 from ..emit.tracer import Tracer
+from ..ground.builder import Builder, Target
 from ..ground.errors import as_typing_error
 from ..ground.llvmlite import create_struct_proxy
 from ..ground.numba import cuda
@@ -125,7 +126,7 @@ def _typed(fn: _Function, args: Any) -> Any:
 
 
 def _lower(fn: _Function, *kinds: Any, key: Any = None) -> None:
-    def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    def lower(context: Target, builder: Builder, sig: Any, args: Any) -> Any:
         tracer = Tracer(context, builder)
         return concrete(_call(fn, sig.args, args, tracer), sig.return_type, tracer)
 
@@ -160,7 +161,7 @@ def _refuse_lazy(func: Any, args: Any) -> None:
         raise as_typing_error(CuteError(f"{key.__name__} in a kernel: write a list, [f(x) for x in …], or a loop"))
 
 
-def _range(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+def _range(context: Target, builder: Builder, sig: Any, args: Any) -> Any:
     """Lower `range(start, stop, step)`: of no rounds where the step is 0, where Python raises. Numba would end the
     kernel there."""
     state = create_struct_proxy(sig.return_type)(context, builder)

@@ -12,6 +12,7 @@ from ...seam import CuteError
 from ..emit.entry import TENSOR_MAP_BYTES
 from ..emit.leaves import NumberLeaf, RegFile, VectorLeaf, element_ir, scalar_type, slots
 from ..ground import llvmlite as ir
+from ..ground.builder import Builder
 from ..ground.numba_cuda import models, register_model, types
 from .returns import Object
 
@@ -69,10 +70,10 @@ class TensorMapModel(models.PrimitiveModel):
     def get_argument_type(self) -> ir.Type:
         return TENSOR_MAP_BYTES.as_pointer()
 
-    def as_argument(self, builder: Any, value: Any) -> Any:
+    def as_argument(self, builder: Builder, value: Any) -> Any:
         return builder.inttoptr(value, TENSOR_MAP_BYTES.as_pointer())
 
-    def from_argument(self, builder: Any, value: Any) -> Any:
+    def from_argument(self, builder: Builder, value: Any) -> Any:
         return builder.ptrtoint(value, ir.IntType(64))
 
 

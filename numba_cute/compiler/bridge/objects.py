@@ -23,6 +23,7 @@ from ...seam.source.texts import NO_TEXT, asked
 from ..emit.leaves import NumberLeaf
 from ..emit.tracer import Tracer
 from ..ground import llvmlite as ir
+from ..ground.builder import Builder, Target
 from ..ground.errors import as_typing_error
 from ..ground.numba_cuda import AbstractTemplate, cuda_target, types, typing
 from ..ground.refusals import kind
@@ -377,7 +378,7 @@ def _resolve_called_object(func: Any, args: Any, kws: Any) -> Any:
     bound = contexts.typing_context().resolve_getattr(func, "__call__")
     sig = bound.get_call_type(contexts.typing_context(), args, dict(kws))
 
-    def lower(context: Any, builder: Any, asked: Any, values: Any) -> Any:
+    def lower(context: Target, builder: Builder, asked: Any, values: Any) -> Any:
         return context.get_function(bound, sig)(builder, values)
 
     found = cuda_target.target_context._defns[func]
@@ -388,7 +389,7 @@ def _resolve_called_object(func: Any, args: Any, kws: Any) -> Any:
 
 
 def _lowering(find: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
-    def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    def lower(context: Target, builder: Builder, sig: Any, args: Any) -> Any:
         tracer = Tracer(context, builder)
         with seam.running(tracer):
             result = find()(*(abstract(t, a, tracer) for t, a in zip(sig.args, args)))

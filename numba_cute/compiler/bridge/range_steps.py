@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..ground.builder import Builder, Target
 from ..ground.llvmlite import alloca_once_value, create_struct_proxy
 from ..ground.numba_cuda import RefType, iternext_impl, types
 from . import contexts
 
 
-def _begin(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+def _begin(context: Target, builder: Builder, sig: Any, args: Any) -> Any:
     """Lower `iter(range)`. Of the iterator's fields `count` holds what is left, and `stop` what a round takes from it:
     both are positive, whichever way the range goes."""
     of = create_struct_proxy(sig.args[0])(context, builder, args[0])
@@ -26,7 +27,7 @@ def _begin(context: Any, builder: Any, sig: Any, args: Any) -> Any:
 
 
 @iternext_impl(RefType.UNTRACKED)
-def _next(context: Any, builder: Any, sig: Any, args: Any, result: Any) -> None:
+def _next(context: Target, builder: Builder, sig: Any, args: Any, result: Any) -> None:
     """Lower `next(iterator)`. After the last item nobody asks for the next one, so it may be any number."""
     of = create_struct_proxy(sig.args[0])(context, builder, args[0])
     left, value = builder.load(of.count), builder.load(of.iter)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..ground.builder import Builder, Target
 from ..ground.numba import cuda
 from ..ground.numba_cuda import lower_cast, models, register_model, types
 
@@ -66,7 +67,7 @@ register_model(SharedArray)(models.ArrayModel)
 
 
 @lower_cast(SharedArray, types.Array)
-def _as_any_array(context: Any, builder: Any, fromty: Any, toty: Any, value: Any) -> Any:
+def _as_any_array(context: Target, builder: Builder, fromty: Any, toty: Any, value: Any) -> Any:
     """Both have the address of any memory in them."""
     return value
 

@@ -30,6 +30,7 @@ from ..emit.leaves import NumberLeaf, RegFile, dtype_of, scalar_type
 from ..emit.regions import keeps
 from ..emit.tracer import Tracer
 from ..ground import llvmlite as ir
+from ..ground.builder import Builder
 from ..ground.carets import described_by
 from ..ground.numba_cuda import CUDADispatcher, types
 from . import tree
@@ -151,7 +152,7 @@ def _words(ty: types.Type) -> str | None:
 described_by(_words)
 
 
-def _member(builder: Any, value: Any, i: int) -> Any:
+def _member(builder: Builder, value: Any, i: int) -> Any:
     """Take member `i` of an LLVM aggregate; what was put there itself where that is seen (the IR stays small, and the
     tracer sees how an address came about)."""
     at = value

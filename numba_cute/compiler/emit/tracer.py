@@ -18,6 +18,7 @@ from ...seam.ground.places import users_call
 from ...seam.guards.messages import SMEM_TWICE
 from ...seam.source.language import LIST_CHANGED
 from ..ground import llvmlite as ir
+from ..ground.builder import Builder
 from ..ground.building import ROOM, Kernel, building_kernel, kernel, known_launch, want_map
 from ..ground.llvmlite import add_global_variable, alloca_once, for_range, voidptr_t
 from ..ground.memory import Loss, memory
@@ -304,7 +305,7 @@ class Tracer(Regions, Vectors):
         self._store_vector(space, address, self._read_words(src), align)
 
     def static_smem(self, nbytes: int, align: int) -> NumberLeaf:
-        def emit(b: Any) -> Any:
+        def emit(b: Builder) -> Any:
             name = b.module.get_unique_name("numba_cute_smem")
             found = add_global_variable(b.module, ir.ArrayType(ir.IntType(8), nbytes), name, addrspace=3)
             found.linkage, found.align = "internal", align
@@ -314,7 +315,7 @@ class Tracer(Regions, Vectors):
         return self.number(types.uint32, emit)
 
     def smem_base(self) -> NumberLeaf:
-        def emit(b: Any) -> Any:
+        def emit(b: Builder) -> Any:
             symbol = b.module.globals.get(SMEM_SYMBOL)
             if symbol is None:
                 symbol = ir.GlobalVariable(b.module, ir.ArrayType(ir.IntType(8), 0), SMEM_SYMBOL, addrspace=3)
@@ -420,7 +421,7 @@ class Tracer(Regions, Vectors):
     def timeline(self) -> NumberLeaf:
         """Give the address of a symbol of the module, which a launch that is recorded sets (host/recording.py)."""
 
-        def emit(b: Any) -> Any:
+        def emit(b: Builder) -> Any:
             symbol = b.module.globals.get(TIMELINE_SYMBOL)
             if symbol is None:
                 words = ir.ArrayType(ir.IntType(64), 2)

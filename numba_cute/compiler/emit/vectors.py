@@ -9,6 +9,7 @@ from typing import Any
 from ... import dtypes, seam
 from ...seam import CuteError, Regs
 from ..ground import llvmlite as ir
+from ..ground.builder import Builder
 from ..ground.llvmlite import alloca_once
 from ..ground.numba_cuda import types
 from . import convert, elementwise
@@ -158,7 +159,7 @@ class Vectors(Scalars):
         return self._pack(dtype, count, words)
 
     def lane(self, vector: VectorLeaf, index: int) -> NumberLeaf:
-        def emit(b: Any) -> Any:
+        def emit(b: Builder) -> Any:
             bits = convert.element(self, self._words(vector), vector.dtype, index)
             return convert.from_memory(self, bits, vector.dtype)
 

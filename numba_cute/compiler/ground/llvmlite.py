@@ -2,7 +2,7 @@
 # ruff: isort: off
 """Name all that is taken of llvmlite, and the functions of numba-cuda that write by its builders.
 
-`from ..ground import llvmlite as ir` has what a kernel's LLVM IR is made of, and a `Builder` (`building_ir.py`) writes
+`from ..ground import llvmlite as ir` has what a kernel's LLVM IR is made of, and a `Builder` (`builder.py`) writes
 it: kernels in another IR need these names, those methods, and nothing else.
 """
 
