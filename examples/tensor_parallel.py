@@ -30,7 +30,7 @@ class TensorParallel:
     """
 
     epilogue = None
-    """What the first product does to its result before it writes it."""
+    """Of the first product: it changes the result before it is written."""
 
     def __init__(self, rows, model, between, group=None):
         self.group, self.world = group, dist.get_world_size(group)

@@ -27,7 +27,7 @@ class Scalars:
 
     context: Target
     builder: Builder
-    """What is asked while kernels are lowered. Both are None while types are found."""
+    """Both are asked while kernels are lowered, and None while types are found."""
 
     def __init__(self, context: Any = None, builder: Any = None) -> None:
         self.context = context
