@@ -13,10 +13,9 @@ from collections.abc import Iterable
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-from numba.cuda import types
-
 from ... import seam
 from ...seam.ground.bytecode import operations
+from .numba_cuda import types
 
 _PACKAGE = __name__.split(".")[0]
 _MARKS = ("__cute_cluster__", "__cute_compiled__")

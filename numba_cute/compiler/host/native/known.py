@@ -13,8 +13,6 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from numba.cuda.cudadrv.devicearray import DeviceNDArray
-
 from .... import config, seam
 from ....seam.ground.packages import LIBRARY
 from ....seam.ground.records import dataclass
@@ -23,6 +21,7 @@ from ...bridge.exact import exact, is_exact
 from ...bridge.holdings import MISSING
 from ...bridge.reads import ITEMS, HostReads
 from ...bridge.walking import Unfollowed
+from ...ground.numba_cuda import DeviceNDArray
 from . import arrays, casting, launcher, oracle, reading
 from .templates import Looking, Template, Varied
 from .trusted import CASTS, LAUNCHES
