@@ -22,8 +22,8 @@ Made by `python -m tests.newest.page` of the records in benchmarks/results.
 
 **What is promised** stands in pyproject.toml:
 {{bounds}}.
-At import this package compares the code of numba-cuda that it leans on with {" and ".join(WRITTEN_FOR)}, and
-refuses another (`CuteError`). An environment that imports it has a numba-cuda that it was written for.
+At import this package compares the code of numba-cuda that it leans on with {" and ".join(WRITTEN_FOR)}, and refuses
+another (`CuteError`). An environment that imports it has a numba-cuda that it was written for.
 
 **If it is refused:** `pip install numba-cuda=={WRITTEN_FOR[-1]}`. Where that is installed, something has changed it; the
 error says what was looked at.
