@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from numba_cute.compiler.ground.versions import WRITTEN_FOR
+from numba_cute.compiler.ground.versions import NUMBA_CUDA
 
 from ..installs.__main__ import RESULTS as INSTALLS, dependencies
 from ..installs.build import ROOT
@@ -22,11 +22,11 @@ Made by `python -m tests.newest.page` of the records in benchmarks/results.
 
 **What is promised** stands in pyproject.toml:
 {{bounds}}.
-At import this package compares the code of numba-cuda that it leans on with {" and ".join(WRITTEN_FOR)}, and refuses
-another (`CuteError`). An environment that imports it has a numba-cuda that it was written for.
+At import this package compares the code of numba-cuda that it leans on with {" and ".join(NUMBA_CUDA.tried)}, and
+refuses another (`CuteError`). An environment that imports it has a numba-cuda that it was written for.
 
-**If it is refused:** `pip install numba-cuda=={WRITTEN_FOR[-1]}`. Where that is installed, something has changed it; the
-error says what was looked at.
+**If it is refused:** `pip install numba-cuda=={NUMBA_CUDA.tried[-1]}`. Where that is installed, something has
+changed it; the error says what.
 """
 NEWEST = """
 ## The newest releases
