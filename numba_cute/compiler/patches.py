@@ -114,8 +114,21 @@ def _begins(code: Any) -> tuple[list[str], int]:
     return lines, made.co_firstlineno - 1
 
 
-def difference(patch: Patch) -> str | None:
-    """Say how the Numba that is installed differs from the one that a patch was written for; None if it does not."""
+@dataclass(frozen=True)
+class Package:
+    """What patches are of. name: as it is installed. tried: the versions whose code the patches' digests are of.
+    called: what messages call it."""
+
+    name: str
+    tried: tuple[str, ...]
+    called: str
+
+
+NUMBA_CUDA = Package("numba-cuda", WRITTEN_FOR, "Numba")
+
+
+def difference(patch: Patch, of: Package = NUMBA_CUDA) -> str | None:
+    """Say how the package that is installed differs from the one that a patch was written for; None if it does not."""
     held = vars(patch.owner)
     if patch.added:
         if patch.name in held:
@@ -126,27 +139,27 @@ def difference(patch: Patch) -> str | None:
     try:
         same = digest_of(code) == patch.digest
     except (OSError, TypeError):  # there is no source to read: no file, or no function
-        same = version("numba-cuda") in WRITTEN_FOR and all(map(callable, code))
+        same = version(of.name) in of.tried and all(map(callable, code))
     return None if same else "has another source, or what works with it has"
 
 
-def check(patches: Sequence[Patch]) -> None:
-    """Refuse a numba-cuda that the patches were not written for, before any is applied. CuteError: names the first
+def check(patches: Sequence[Patch], of: Package = NUMBA_CUDA) -> None:
+    """Refuse a package that the patches were not written for, before any is applied. CuteError: names the first
     attribute that differs, the versions, and what to do."""
     for patch in patches:
-        found = difference(patch)
+        found = difference(patch, of)
         if found is not None:
-            installed, tried = version("numba-cuda"), ", ".join(WRITTEN_FOR)
+            name, installed, tried = of.name, version(of.name), ", ".join(of.tried)
             raise CuteError(
-                f"numba-cuda {installed}: {patch} {found}. numba-cute, which replaces it {patch.why}, is written for "
-                f"numba-cuda {tried}: pip install numba-cuda=={WRITTEN_FOR[-1]}, or a numba-cute that is written for "
-                f"numba-cuda {installed}; where the versions agree, find what else changes Numba"
+                f"{name} {installed}: {patch} {found}. numba-cute, which replaces it {patch.why}, is written for "
+                f"{name} {tried}: pip install {name}=={of.tried[-1]}, or a numba-cute that is written for "
+                f"{name} {installed}; where the versions agree, find what else changes {of.called}"
             )
 
 
-def apply(patches: Sequence[Patch]) -> None:
+def apply(patches: Sequence[Patch], of: Package = NUMBA_CUDA) -> None:
     """Check all patches, then put each in its place."""
-    check(patches)
+    check(patches, of)
     for patch in patches:
         setattr(patch.owner, patch.name, patch.make(getattr(patch.owner, patch.name, None)))
 

@@ -28,6 +28,15 @@ def owns(py_func: Any, argtypes: Iterable[Any]) -> bool:
     return any(map(is_own_type, argtypes)) or _function(py_func, set())
 
 
+def is_own(value: Any) -> bool:
+    """Say whether a kernel's argument is of this library, holds what is, or is a function that names it."""
+    return _value(value, frozenset(), set())
+
+
+HOLDING = (tuple, list, dict, FunctionType, type, functools.partial)
+"""Classes of arguments of which each object is looked at."""
+
+
 def _is_package(name: Any) -> bool:
     return isinstance(name, str) and (name == _PACKAGE or name.startswith(_PACKAGE + "."))
 

@@ -21,6 +21,7 @@ from ...isa.form.limits import (
 )  # fmt: skip
 from ...isa.form.targets import Target, answering_for, named
 from ...seam import CuteError
+from ...seam.ground.counterparts import counterpart
 from ...seam.ground.stack import with_room
 from ...seam.guards.kinds import UserFunction
 from ...seam.marks.constexpr import LAUNCHER, is_host, static_arguments
@@ -63,6 +64,7 @@ def compile(kernel: UserFunction, *args: Any, arch: str = "sm_90a", notes: str =
     """
     if notes not in ("keep", "error"):
         raise CuteError(f'notes={notes!r}: "keep" or "error"')
+    kernel = counterpart(kernel)
     if len(args) > 1 and isinstance(args[-1], str) and not is_host(kernel):  # the target, by its place
         *args, arch = args  # type: ignore[assignment]
     if is_host(kernel):
