@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """numba-cuda-mlir, where a program imports it, before or after this library: what is changed in it, and why. Nothing
-here imports it.
+here imports it, and what knows it is imported with it.
 
 Its `cuda.jit` gives numba-cuda's kernels for functions of this library (`host/mlir_kernels.py`), and its own for all
 others. Another version than those that this is written for keeps all its own, and refuses a function of this library.
@@ -13,24 +13,24 @@ from typing import Any
 
 from ..seam import CuteError
 from .ground.ownership import owns
-from .host import mlir_kernels
-from .host.mlir_names import PACKAGE
 from .patches import Package, Patch, apply
 
-_MODULE = f"{PACKAGE}.descriptor"
+_MODULE = "numba_cuda_mlir.descriptor"
 """The module that has its kernels and their launches."""
 MLIR = Package("numba-cuda-mlir", ("0.6.0",), "it")
 
 
 def patches() -> tuple[Patch, ...]:
     """List what is changed in numba-cuda-mlir, which is loaded."""
-    of, jit = sys.modules[_MODULE], sys.modules[f"{PACKAGE}.decorators"]
-    kernels, launch = of.MLIRDispatcher, of._ArgMarshaller  # type: ignore[attr-defined]
+    from .host import mlir_kernels
+
+    of: Any = sys.modules[_MODULE]
+    jit: Any = sys.modules["numba_cuda_mlir.decorators"]
+    kernels, launch = of.MLIRDispatcher, of._ArgMarshaller
     return (
         Patch(
             kernels, "__new__", mlir_kernels.deciding, digest="eb5c641e77c00d5e", added=True,
-            why="to compile its own kernels by numba-cuda",
-            reads=(kernels.__init__, jit.mlir_jit, jit._get_schema),  # type: ignore[attr-defined]
+            why="to compile its own kernels by numba-cuda", reads=(kernels.__init__, jit.mlir_jit, jit._get_schema),
         ),
         Patch(
             launch, "__call__", mlir_kernels.launching, digest="d3203d62e208e60f",
@@ -41,13 +41,16 @@ def patches() -> tuple[Patch, ...]:
 
 def watch() -> None:
     """Meet numba-cuda-mlir: now, if it is loaded, else when it is."""
-    if getattr(sys.modules.get(_MODULE), "_ArgMarshaller", None) is not None:
-        _meet()
+    if _MODULE in sys.modules:
+        meet()
     else:
         sys.meta_path.insert(0, _Finder())  # type: ignore[arg-type]
 
 
-def _meet() -> None:
+def meet() -> None:
+    """Change what is listed, or have numba-cuda-mlir refuse functions of this library, if it is another version."""
+    from .host import mlir_kernels
+
     try:
         apply(patches(), MLIR)
     except (CuteError, AttributeError) as e:
@@ -56,21 +59,20 @@ def _meet() -> None:
         mlir_kernels.meet()
 
 
-def _refuse(e: Exception) -> None:
-    """Have numba-cuda-mlir refuse functions of this library, as the error says."""
-    kernels = sys.modules[_MODULE].MLIRDispatcher  # type: ignore[attr-defined]
+def _refuse(why: Exception) -> None:
+    kernels: Any = sys.modules[_MODULE].MLIRDispatcher  # type: ignore[attr-defined]
     begin = kernels.__init__
 
     def init(self: Any, py_func: Any, *args: Any, **named: Any) -> None:
         if owns(py_func, ()):
-            raise CuteError(f"{py_func.__name__}: it uses numba_cute. {e}") from e
+            raise CuteError(f"{py_func.__name__}: it uses numba_cute. {why}") from why
         begin(self, py_func, *args, **named)
 
     kernels.__init__ = init
 
 
 class _Finder:
-    """Has Python find one module as it does, and looks at it once it is loaded."""
+    """Has Python find one module as it does, and meets it once it is loaded."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         """Return the spec of the module; None for any other."""
@@ -84,8 +86,8 @@ class _Finder:
             def loading(module: Any) -> None:
                 load(module)
                 if self in sys.meta_path:
-                    sys.meta_path.remove(self)
-                    _meet()
+                    sys.meta_path.remove(self)  # type: ignore[arg-type]
+                    meet()
 
-            spec.loader.exec_module = loading  # type: ignore[method-assign]
+            spec.loader.exec_module = loading
         return spec

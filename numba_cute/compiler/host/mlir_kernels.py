@@ -20,7 +20,7 @@ from ..ground import ownership
 from . import elsewhere
 from .cluster import copied
 from .launching import Launch
-from .mlir_names import PACKAGE, numba_type, of_numba
+from .mlir_names import PACKAGE, numba_type, of_numba, type_of_array
 from .native import arrays
 
 _SAME = (
@@ -29,8 +29,8 @@ _SAME = (
 )  # fmt: skip
 """Options of that package's `cuda.jit` that numba-cuda has, with their meaning."""
 _NOTHING = (
-    "cache", "signature", "annotations_as_signatures", "no_cpython_wrapper", "nopython", "_nrt", "abi", "abi_info",
-    "fast_math", "opt", "_lto_explicit", "experimental_ast_transforms",
+    "cache", "signature", "annotations_as_signatures", "no_cpython_wrapper", "nopython", "_nrt", "fast_math", "opt",
+    "_lto_explicit", "_dbg_optnone",
 )  # fmt: skip
 """Options that its `cuda.jit` has followed when the kernel is made, or that say nothing of ours."""
 
@@ -90,7 +90,7 @@ def _numba_types(sig: Any) -> Any:
 def made(py_func: Any, given: dict[str, Any]) -> MlirKernel:
     """Make the kernel, or the device function, of a function of this library. given: the options of that package's
     `cuda.jit`. CuteError: one that says what numba-cuda cannot do."""
-    plain = cuda.jit(**_options(py_func.__name__, given))(py_func)
+    plain = cuda.jit(py_func, **_options(py_func.__name__, given))
     return MlirKernel(py_func, targetoptions=plain.targetoptions)
 
 
@@ -108,8 +108,8 @@ def _options(name: str, given: dict[str, Any]) -> dict[str, Any]:
             options["inline"] = value
         elif option == "link" and all(isinstance(x, str) for x in value):
             options["link"] = value
-        elif option == "lto" and value is False:
-            options["lto"] = value
+        elif option == "lto":
+            options |= {"lto": value} if given.get("_lto_explicit") else {}
         elif value:
             raise CuteError(
                 f"cuda.jit({option}={value!r}): kernel {name} uses numba_cute, so numba-cuda compiles it, which has no "
@@ -119,7 +119,8 @@ def _options(name: str, given: dict[str, Any]) -> dict[str, Any]:
 
 
 _INSTEAD = {
-    "chip": ": cute.compile(kernel, …, arch=) compiles for a target", "extensions": ": its extensions are others",
+    "chip": ": cute.compile(kernel, …, arch=) compiles for a target",
+    "cc": ": cute.compile(kernel, …, arch=) compiles for a target", "extensions": ": its extensions are others",
     "link": ": give the names of files", "opt_level": ": opt_level 0 and 3 are known to it",
 }  # fmt: skip
 
@@ -148,7 +149,7 @@ def meet() -> None:
     hints = importlib.import_module(f"{PACKAGE}.numba_cuda.args")
     TOLD.append(_told)
     arrays.OF_NUMBA.add(held.DeviceNDArray)
-    typeof_impl.register(held.DeviceNDArrayBase)(lambda array, c: numba_type(array._numba_type_))
+    typeof_impl.register(held.DeviceNDArrayBase)(lambda array, c: type_of_array(array))
     typeof_impl.register(hints.ArgHint)(lambda hint, c: typeof_impl(hint.value, c))
     typeof_impl.register(descriptor.MLIRDispatcher)(lambda function, c: typeof_impl(twin(function), c))
     elsewhere.INSTEAD.append((descriptor._ArgMarshaller, "__call__", _hand))

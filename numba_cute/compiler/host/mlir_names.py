@@ -4,17 +4,18 @@ is found there under the same name."""
 
 from __future__ import annotations
 
+import functools
 import importlib
 import sys
-from collections.abc import Iterator
 from types import FunctionType, ModuleType
 from typing import Any
 
-import numba
 from numba import cuda
 from numba.cuda import types
+from numba.cuda.np import numpy_support
 
 from ...seam import CuteError
+from ...seam.ground.naming import described
 from ...seam.ground.packages import package_of
 
 PACKAGE = "numba_cuda_mlir"
@@ -42,7 +43,13 @@ def is_of_package(value: Any) -> bool:
         return package_of(value.__name__) == PACKAGE
     if isinstance(value, (FunctionType, type)):
         return package_of(value.__module__) == PACKAGE and _lies_there(value)
-    return package_of(type(value).__module__) == PACKAGE
+    return package_of(type(value).__module__) == PACKAGE and not isinstance(value, _arrays_and_streams())
+
+
+def _arrays_and_streams() -> Any:
+    """Return the classes of that package's whose objects launches take as they are."""
+    held, driver = "numba_cuda.cudadrv.devicearray", "numba_cuda.cudadrv.driver"
+    return _class(held, "DeviceNDArrayBase"), _class(driver, "Stream"), _class(driver, "Event")
 
 
 def _lies_there(value: Any) -> bool:
@@ -52,20 +59,52 @@ def _lies_there(value: Any) -> bool:
 
 def _found(value: Any) -> Any:
     if isinstance(value, ModuleType):
-        return _of_path(value.__name__.split(".")[1:])
+        found = _of_path(value.__name__.split(".")[1:])
+        return _types_of(value) if found is types else found
     if isinstance(value, _class("numba_cuda.args", "ArgHint")):  # cuda.In, cuda.Out, cuda.InOut
         return getattr(cuda, type(value).__name__)(value.value)
     if isinstance(value, _class("numba_cuda.types", "Type")):
         return numba_type(value)
-    module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
+    module, name = _names(value)
     if isinstance(name, str) and isinstance(module, str) and package_of(module) == PACKAGE:
         return _of_path([*module.split(".")[1:], *name.split(".")])
     return _MISSING
 
 
+@functools.cache
+def _root() -> ModuleType:
+    """Return what stands for the package itself: `numba`, as far as the two have the same in it."""
+    made = ModuleType("numba")
+    vars(made).update({n: of_numba(sys.modules[f"{PACKAGE}.{n}"]) for n in ("cuda", "types")})
+    return made
+
+
+@functools.cache
+def _types_of(module: ModuleType) -> ModuleType:
+    """Return numba-cuda's module of types, with those names that mean others in that package (`i8`) as there."""
+    of_package = {n: t for n, t in vars(module).items() if isinstance(t, _class("numba_cuda.types", "Type"))}
+    others = {
+        n: _plain_types()[str(t)] for n, t in of_package.items() if hasattr(types, n) and str(t) in _plain_types()
+    }
+    if all(getattr(types, n) is t for n, t in others.items()):
+        return types  # type: ignore[no-any-return]
+    made = ModuleType(types.__name__)
+    vars(made).update(vars(types) | others)
+    return made
+
+
+def _names(value: Any) -> tuple[Any, Any]:
+    """Return the module and the name of a function, a class, or an object that stands for one, as an intrinsic: others,
+    as the driver, may ask for a GPU when they are asked for an attribute."""
+    if isinstance(value, (FunctionType, type)):
+        return value.__module__, value.__qualname__
+    held = getattr(value, "__dict__", {})
+    return held.get("__module__"), held.get("__qualname__")
+
+
 def _of_path(path: list[str]) -> Any:
     if not path:
-        return numba
+        return _root()
     return _walked(_MODULES.get(path[0]), path[1:])
 
 
@@ -87,8 +126,16 @@ def _class(module: str, name: str) -> Any:
 
 
 def _name_of(value: Any) -> str:
-    name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
-    return str(name if isinstance(name, str) else value)
+    name = value.__name__ if isinstance(value, ModuleType) else _names(value)[1]
+    return name if isinstance(name, str) else described(value)
+
+
+def type_of_array(array: Any) -> Any:
+    """Return numba-cuda's type for a device array, or a record, of that package's."""
+    t, of_items = array._numba_type_, numpy_support.from_dtype(array.dtype)
+    if type(t).__name__ != "Array":
+        return of_items
+    return types.Array(of_items, t.ndim, t.layout, readonly=not t.mutable, aligned=t.aligned)
 
 
 def numba_type(t: Any) -> Any:
@@ -103,14 +150,15 @@ def numba_type(t: Any) -> Any:
         return types.BaseTuple.from_types(tuple(map(numba_type, t)))
     if kind.endswith("Literal"):
         return types.literal(t.literal_value)
-    for name in _names_in_types(t):
-        found = getattr(types, name, None) or getattr(cuda, name, None)
-        if found is not None:
-            return found
-    raise CuteError(f"type {t} of {PACKAGE}: numba-cute compiles its kernels by numba-cuda, which has no such type")
+    found = _plain_types().get(str(t))
+    if found is None and vars(sys.modules[f"{PACKAGE}.cuda"]).get(str(t)) is t:  # float32x4, a stub in numba-cuda
+        found = getattr(cuda, str(t), None)
+    if found is None:
+        raise CuteError(f"type {t} of {PACKAGE}: numba-cute compiles its kernels by numba-cuda, which has no such type")
+    return found
 
 
-def _names_in_types(t: Any) -> Iterator[str]:
-    for module in (f"{PACKAGE}.types", f"{PACKAGE}.cuda"):
-        held = vars(sys.modules[module]) if module in sys.modules else {}
-        yield from (name for name, x in held.items() if x is t)
+@functools.cache
+def _plain_types() -> dict[str, Any]:
+    """By what it is called, each type that `types` has a name for."""
+    return {str(t): t for t in vars(types).values() if isinstance(t, types.Type)}
