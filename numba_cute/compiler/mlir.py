@@ -9,6 +9,7 @@ others. Another version than those that this is written for keeps all its own, a
 from __future__ import annotations
 
 import sys
+from importlib.metadata import version
 from typing import Any
 
 from ..seam import CuteError
@@ -44,7 +45,7 @@ def watch() -> None:
     if _MODULE in sys.modules:
         meet()
     else:
-        sys.meta_path.insert(0, _Finder())  # type: ignore[arg-type]
+        sys.meta_path.insert(0, _Finder())
 
 
 def meet() -> None:
@@ -53,14 +54,19 @@ def meet() -> None:
 
     try:
         apply(patches(), MLIR)
-    except (CuteError, AttributeError) as e:
+    except CuteError as e:
         _refuse(e)
+    except AttributeError as e:
+        name, tried = MLIR.name, MLIR.tried[-1]
+        _refuse(
+            CuteError(f"{name} {version(name)}: {e}; numba-cute is written for {tried}: pip install {name}=={tried}")
+        )
     else:
         mlir_kernels.meet()
 
 
-def _refuse(why: Exception) -> None:
-    kernels: Any = sys.modules[_MODULE].MLIRDispatcher  # type: ignore[attr-defined]
+def _refuse(why: CuteError) -> None:
+    kernels: Any = sys.modules[_MODULE].MLIRDispatcher
     begin = kernels.__init__
 
     def init(self: Any, py_func: Any, *args: Any, **named: Any) -> None:
@@ -86,7 +92,7 @@ class _Finder:
             def loading(module: Any) -> None:
                 load(module)
                 if self in sys.meta_path:
-                    sys.meta_path.remove(self)  # type: ignore[arg-type]
+                    sys.meta_path.remove(self)
                     meet()
 
             spec.loader.exec_module = loading

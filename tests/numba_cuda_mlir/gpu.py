@@ -114,7 +114,7 @@ def streams():
     stream, other = cuda.stream(), cuda.stream()
     big = np.zeros(1 << 24, np.float32)
     x = cuda.to_device(big, stream=stream)
-    for n in range(1, 5):
+    for _ in range(4):
         scaled[big.size // 256, 256, stream](x, 1)
     event = cuda.event()
     event.record(stream)
@@ -201,9 +201,9 @@ def gemm():
 
     made = cuda.jit(**{"launch_bounds": dense.gemm.targetoptions["launch_bounds"]})(dense.gemm.py_func)
     assert type(made).__name__ == "MlirKernel", type(made)
-    from numba_cute.kernels.gemm import launches
-
     import torch
+
+    from numba_cute.kernels.gemm import launches
 
     a, b = (torch.randn(512, 512, device="cuda", dtype=torch.float16) for _ in range(2))
     c = torch.zeros(512, 512, device="cuda", dtype=torch.float16)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import runpy
 import sys
 from pathlib import Path
 from types import FunctionType, ModuleType, SimpleNamespace
@@ -213,6 +214,14 @@ def made_with(package, path, source=None, **scope):
     return module
 
 
+def test_the_page_of_the_documentation_runs(tmp_path):
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "numba_cuda_mlir.md").read_text(), re.DOTALL)
+    (tmp_path / "page.py").write_text(code)
+    made = runpy.run_path(str(tmp_path / "page.py"))  # it asserts its result
+    assert type(made["squared"]) is MLIRDispatcher and isinstance(made["kernel"], CUDADispatcher)
+    assert "red.shared" not in ptx(made["kernel"], made["x"])
+
+
 def test_the_readmes_kernel_has_the_same_ptx(tmp_path):
     (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     found = []
@@ -246,7 +255,7 @@ def test_the_hopper_gemm_has_the_same_ptx(monkeypatch):
         "numba_cuda_mlir", Path(kernel.__file__), __name__="numba_cute.kernels.gemm.dense",
         __package__="numba_cute.kernels.gemm",
     )  # fmt: skip
-    a, b, c = hopper_gemm.problem(256, 256, 128, "f16")
-    args = hopper_gemm.arguments(a, b, c, "f16", 1, hopper_gemm.USUAL)[0]
+    a, b, c = hopper_gemm.problem(256, 256, 128, cute.Float16)
+    args = hopper_gemm.arguments(a, b, c, cute.Float16, 1, hopper_gemm.USUAL)[0]
     assert made.gemm is not kernel.gemm
     assert ptx(made.gemm, *args) == ptx(kernel.gemm, *args)

@@ -80,7 +80,7 @@ class MlirKernel(CUDADispatcher):
 
 
 def _dispatchers() -> Any:
-    return sys.modules[f"{PACKAGE}.descriptor"].MLIRDispatcher  # type: ignore[attr-defined]
+    return sys.modules[f"{PACKAGE}.descriptor"].MLIRDispatcher
 
 
 def _numba_types(sig: Any) -> Any:
@@ -96,7 +96,7 @@ def made(py_func: Any, given: dict[str, Any]) -> MlirKernel:
 
 def _options(name: str, given: dict[str, Any]) -> dict[str, Any]:
     """Return numba-cuda's options for those of that package."""
-    usual = {o.name: o.default_value for o in sys.modules[f"{PACKAGE}.decorators"]._get_schema()}  # type: ignore[attr-defined]
+    usual = {o.name: o.default_value for o in sys.modules[f"{PACKAGE}.decorators"]._get_schema()}
     asked = {n: v for n, v in given.items() if n not in _NOTHING and v != usual.get(n, _dispatchers)}
     options: dict[str, Any] = {}
     for option, value in asked.items():
