@@ -116,7 +116,7 @@ def _begins(code: Any) -> tuple[list[str], int]:
 
 @dataclass(frozen=True)
 class Package:
-    """What patches are of. name: as it is installed. tried: the versions whose code the patches' digests are of.
+    """A package that is patched. name: as it is installed. tried: the versions whose code the patches' digests are of.
     called: what messages call it."""
 
     name: str

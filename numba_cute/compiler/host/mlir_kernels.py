@@ -36,8 +36,8 @@ _NOTHING = (
 
 
 class MlirKernel(CUDADispatcher):
-    """What numba-cuda-mlir's `cuda.jit` gives for a function of this library: numba-cuda's kernel or device function,
-    configured, and compiled for signatures, as one of that package."""
+    """A kernel, or a device function, of numba-cuda's that numba-cuda-mlir's `cuda.jit` gives for a function of this
+    library. It is configured, and compiled for signatures, as one of that package."""
 
     def configure(
         self, griddim: Any, blockdim: Any, stream: Any = None, sharedmem: Any = None, cluster: Any = None
