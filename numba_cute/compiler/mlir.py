@@ -13,7 +13,6 @@ from importlib.metadata import version
 from typing import Any
 
 from ..seam import CuteError
-from .ground.ownership import owns
 from .patches import Package, Patch, apply
 
 _MODULE = "numba_cuda_mlir.descriptor"
@@ -66,11 +65,13 @@ def meet() -> None:
 
 
 def _refuse(why: CuteError) -> None:
+    from .host import mlir_kernels
+
     kernels: Any = sys.modules[_MODULE].MLIRDispatcher
     begin = kernels.__init__
 
     def init(self: Any, py_func: Any, *args: Any, **named: Any) -> None:
-        if owns(py_func, ()):
+        if mlir_kernels.owns(py_func):
             raise CuteError(f"{py_func.__name__}: it uses numba_cute. {why}") from why
         begin(self, py_func, *args, **named)
 

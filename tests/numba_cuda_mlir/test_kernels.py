@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib
+import pickle
 import re
 import runpy
 import sys
@@ -48,6 +49,27 @@ def test_a_kernel_is_numba_cudas_if_it_names_this_library_and_that_package_s_own
     assert isinstance(cuda.jit(kernels.names), CUDADispatcher)
     assert isinstance(kernels.defined_below, CUDADispatcher)
     assert type(kernels.plain) is type(kernels.squared) is type(kernels.late) is MLIRDispatcher
+
+
+class Raises:
+    """As that package's driver where there is no GPU."""
+
+    def __getattr__(self, name):
+        raise RuntimeError(name)
+
+
+raises = Raises()
+
+
+def test_a_kernel_that_names_what_raises_when_it_is_looked_at_is_that_package_s():
+    assert type(cuda.jit(lambda x: raises.anything)) is MLIRDispatcher
+
+
+def test_a_pickled_kernel_is_one_again():
+    again = pickle.loads(pickle.dumps(kernels.defined_below))
+    assert (
+        type(again) is type(kernels.defined_below) and again.py_func.__code__ == kernels.defined_below.py_func.__code__
+    )
 
 
 def test_names_mean_what_they_do_in_numba_cuda():
@@ -98,6 +120,20 @@ def test_names_are_found_wherever_they_stand(kernel, want):
     cute.simulate(kernel)[1, 32](x)
     assert (x == want).all()
     assert "st.global" in ptx(kernel, x)
+
+
+def test_tools_take_plain_kernels_of_that_package():
+    x = np.zeros(32, np.float32)
+    assert "numba_cute.kernel" in str(cute.inspect(kernels.late, (x,)))
+    assert "x[cuda.grid(1)] = TWO" in str(cute.inspect_ptx(kernels.plain, (x,)))
+
+    @cute.cluster_shape(2)
+    @cuda.jit
+    def shaped(x):
+        x[cuda.grid(1)] = 1
+
+    assert type(shaped) is MLIRDispatcher
+    assert "reqnctapercluster" in ptx(shaped, x)
 
 
 def by_name(x):
@@ -222,6 +258,7 @@ def test_the_page_of_the_documentation_runs(tmp_path):
     assert "red.shared" not in ptx(made["kernel"], made["x"])
 
 
+@pytest.mark.slow
 def test_the_readmes_kernel_has_the_same_ptx(tmp_path):
     (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     found = []

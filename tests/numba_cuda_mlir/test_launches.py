@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -26,6 +27,11 @@ from ..compiler.noting import kernel_of, launches, packed, planned, words_of
 from . import kernels
 
 __all__ = ["launches"]
+
+
+class Pair(NamedTuple):
+    a: Any
+    b: Any
 
 
 @cuda.jit
@@ -92,10 +98,12 @@ def test_a_plain_kernel_that_is_given_objects_of_this_library_is_launched_by_num
     layout, stream, x = cute.make_layout(32), stream_of(0x55), np.zeros(32)
     kernels.given[(2, 2), 32, stream, 64, 2](layout, x)
     kernels.given[1, 32]((layout, layout), x)
+    kernels.given[1, 32](Pair(layout, 1), x)
     kernels.late[1, 32](x)
     assert seen == [
         ("given", ((2, 2, 1), (32, 1, 1), stream, 64, (2, 1, 1)), (layout, x)),
         ("given", ((1, 1, 1), (32, 1, 1), None, None, None), ((layout, layout), x)),
+        ("given", ((1, 1, 1), (32, 1, 1), None, None, None), ((layout, 1), x)),
         ("late", ((1, 1, 1), (32, 1, 1), None, None, None), (x,)),
     ]
 
@@ -104,8 +112,8 @@ def test_a_plain_launch_is_that_package_s(monkeypatch):
     seen = []
     monkeypatch.setattr(mlir_kernels, "twin", lambda d: pytest.fail("numba-cuda was asked"))
     monkeypatch.setattr("numba_cuda_mlir.descriptor._ArgMarshaller._call_impl", lambda self, *args: seen.append(args))
-    kernels.plain[1, 32](7, (1, 2.0), np.float32(1))
-    assert seen == [(7, (1, 2.0), np.float32(1))]
+    kernels.plain[1, 32](7, (1, 2.0), Pair(1, 2), np.float32(1))
+    assert seen == [(7, (1, 2.0), (1, 2), np.float32(1))]
 
 
 # ---------------------------------------------------------------- options and signatures

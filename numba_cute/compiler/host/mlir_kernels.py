@@ -171,7 +171,7 @@ def deciding(new: Callable[..., Any]) -> Callable[..., Any]:
     """Make of the `__new__` of that package's dispatchers one that gives numba-cuda's for this library's functions."""
 
     def make(cls: type, py_func: Any = None, targetoptions: Any = None) -> Any:
-        if cls is _dispatchers() and ownership.owns(py_func, ()):
+        if cls is _dispatchers() and owns(py_func):
             return made(py_func, targetoptions or {})
         return new(cls)
 
@@ -196,12 +196,20 @@ def launching(call: Callable[..., Any]) -> Callable[..., Any]:
     return __call__
 
 
+def owns(function: Any) -> bool:
+    """Say whether a function is this library's: not, if it names what raises when it is asked what it is."""
+    try:
+        return ownership.owns(function, ())
+    except Exception:
+        return False
+
+
 def _is_late(dispatcher: Any) -> bool:
     """Say whether a kernel that was plain when it was made is this library's. That is asked until it has been compiled
     as the one or the other: what its names stand for then is what it means, as for any kernel."""
     known = vars(dispatcher)
     if "_cute_late" not in known:
-        late = ownership.owns(dispatcher.py_func, ())
+        late = owns(dispatcher.py_func)
         if not late and not dispatcher.overloads:
             return False
         dispatcher._cute_late = late
@@ -217,6 +225,6 @@ def _is_own(argument: Any) -> bool:
     found = _OWN.get(cls)
     if found is None:
         found = ownership.is_own(argument)
-        if cls not in ownership.HOLDING:
+        if not issubclass(cls, ownership.HOLDING):
             _OWN[cls] = found
     return found

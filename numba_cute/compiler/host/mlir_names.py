@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The names of numba-cuda-mlir, whose modules are copies of numba-cuda's: for each object, the one of numba-cuda that is
-found there under the same name."""
+"""The names of numba-cuda-mlir, whose modules are copies of numba-cuda's: for each object, the one of numba-cuda that
+is found there under the same name."""
 
 from __future__ import annotations
 

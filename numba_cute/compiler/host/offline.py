@@ -64,7 +64,6 @@ def compile(kernel: UserFunction, *args: Any, arch: str = "sm_90a", notes: str =
     """
     if notes not in ("keep", "error"):
         raise CuteError(f'notes={notes!r}: "keep" or "error"')
-    kernel = counterpart(kernel)
     if len(args) > 1 and isinstance(args[-1], str) and not is_host(kernel):  # the target, by its place
         *args, arch = args  # type: ignore[assignment]
     if is_host(kernel):
@@ -117,6 +116,7 @@ def frontend(kernel: Any, args: Any, arch: str) -> Any:
 def taken(kernel: Any, args: Any, arch: str, what: str) -> tuple[Any, tuple[types.Type, ...], dict[str, Any]]:
     """Take a kernel and arguments; gives its function, the arguments' types and its options."""
     parse_arch(arch)
+    kernel = counterpart(kernel)
     py_func = _function_of(kernel, what)
     if isinstance(args, (tuple, list)):
         args = type(args)(_given(kernel, args))
