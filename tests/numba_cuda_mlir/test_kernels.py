@@ -61,6 +61,15 @@ class Raises:
 raises = Raises()
 
 
+@pytest.mark.parametrize("name", ["jit", "compile", "to_device", "select_device", "declare_device"])
+def test_a_kernel_that_names_functions_of_the_host_is_that_package_s(name):
+    """As those that `consteval` runs: what they name leads to what is changed in that package."""
+    space = {"cuda": cuda, "numba_cuda": numba.cuda}
+    for package in ("cuda", "numba_cuda"):
+        exec(f"def kernel(x): x[0] = {package}.{name}(x)", space)
+        assert type(cuda.jit(space["kernel"])) is MLIRDispatcher
+
+
 def test_a_kernel_that_names_what_raises_when_it_is_looked_at_is_that_package_s():
     assert type(cuda.jit(lambda x: raises.anything)) is MLIRDispatcher
 

@@ -14,7 +14,7 @@ from numba.cuda import types
 from numba.cuda.dispatcher import CUDADispatcher
 from numba.cuda.typing.typeof import typeof
 from numba_cuda_mlir import cuda, types as mlir_types
-from numba_cuda_mlir.descriptor import MLIRDispatcher
+from numba_cuda_mlir.descriptor import MLIRDispatcher, _ArgMarshaller
 from numba_cuda_mlir.numba_cuda.cudadrv.devicearray import DeviceNDArray
 from numba_cuda_mlir.numba_cuda.cudadrv.driver import Stream
 
@@ -114,6 +114,14 @@ def test_a_plain_launch_is_that_package_s(monkeypatch):
     monkeypatch.setattr("numba_cuda_mlir.descriptor._ArgMarshaller._call_impl", lambda self, *args: seen.append(args))
     kernels.plain[1, 32](7, (1, 2.0), Pair(1, 2), np.float32(1))
     assert seen == [(7, (1, 2.0), (1, 2), np.float32(1))]
+
+
+def test_a_configuration_of_what_is_no_kernel_of_that_package_is_its_own(monkeypatch):
+    seen = []
+    monkeypatch.setattr("numba_cuda_mlir.descriptor._ArgMarshaller._call_impl", lambda self, *args: seen.append(args))
+    for dispatcher in (None, SimpleNamespace(overloads={})):
+        _ArgMarshaller(lambda *args: None, dispatcher=dispatcher)(cute.make_layout(3))
+    assert seen == [(cute.make_layout(3),)] * 2
 
 
 # ---------------------------------------------------------------- options and signatures

@@ -17,8 +17,11 @@ from numba.cuda import types
 
 from ... import seam
 from ...seam.ground.bytecode import operations
+from ...seam.ground.packages import package_of
 
 _PACKAGE = __name__.split(".")[0]
+_COMPILERS = ("numba", "numba_cuda_mlir")
+"""Packages whose functions are theirs, whatever these name."""
 _MARKS = ("__cute_cluster__", "__cute_compiled__")
 """Attributes of functions that this library's decorators made something of."""
 
@@ -79,6 +82,8 @@ def _function(fn: Any, seen: set[int]) -> bool:
     if not isinstance(fn, FunctionType) or id(fn) in seen:
         return False
     seen.add(id(fn))
+    if package_of(fn.__module__) in _COMPILERS:  # which names of ours what is patched there alone
+        return False
     if _is_package(fn.__module__) or seam.is_traced(fn) or any(hasattr(fn, mark) for mark in _MARKS):
         return True
     names, attributes = names_of(fn.__code__)

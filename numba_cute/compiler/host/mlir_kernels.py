@@ -184,7 +184,7 @@ def launching(call: Callable[..., Any]) -> Callable[..., Any]:
 
     def __call__(self: Any, *args: Any) -> Any:
         dispatcher = self._dispatcher
-        if dispatcher is None or not (any(map(_is_own, args)) or _is_late(dispatcher)):
+        if type(dispatcher) is not _dispatchers() or not (any(map(_is_own, args)) or _is_late(dispatcher)):
             return call(self, *args)
         where = self._available_launch_config
         stream = self._launch_stream if self._stream_ref is None else self._stream_ref
