@@ -305,7 +305,18 @@ def gemm(
                 batch, split = share_of(layer, splits, apart)
                 for piece in cute.range_constexpr(slots):
                     column = tile_pieces * n + part * own_pieces + piece
-                    fill(epilogue, pieces, vectors, 2 * piece + group, 2 * m + group, column, batch, store_n, tma_d, matrix)
+                    fill(
+                        epilogue,
+                        pieces,
+                        vectors,
+                        2 * piece + group,
+                        2 * m + group,
+                        column,
+                        batch,
+                        store_n,
+                        tma_d,
+                        matrix,
+                    )
                 while work.is_valid_tile:
                     m, n, layer = work.tile_idx
                     batch, split = share_of(layer, splits, apart)
