@@ -21,7 +21,6 @@ from ...bridge.exact import exact, is_exact
 from ...bridge.holdings import MISSING
 from ...bridge.reads import ITEMS, HostReads
 from ...bridge.walking import Unfollowed
-from ...ground.numba_cuda import DeviceNDArray
 from . import arrays, casting, launcher, oracle, reading
 from .templates import Looking, Template, Varied
 from .trusted import CASTS, LAUNCHES
