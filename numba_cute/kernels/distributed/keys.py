@@ -64,6 +64,8 @@ class Keys:
     ended: Any
     signals: Any
 
+    asks = True
+
     # ------------------------------------------------------------------ the walk through the blocks
     @traced
     def before(self) -> Any:

@@ -117,11 +117,11 @@ def _clusters(what: str, a: Any, cut: Any) -> int:
 
 def launcher(
     kernel: Any, made: Callable[..., Any], varies: tuple[int, ...], memory: Any, tensors: tuple[Any, ...],
-    block: int = THREADS,
+    block: int = THREADS, cluster: Any = None,
 ) -> Callable[..., None]:  # fmt: skip
     """Give what launches a kernel. made: gives its arguments, and its grid, of tensors like those given. varies: which
     of the arguments are made of them. memory: the `Space` that it works in, of which the others are made once. block:
-    threads of a block."""
+    threads of a block. cluster: of blocks, if the kernel does not say it."""
     arguments, grid = made(*tensors)
     fixed = [None if i in varies else x for i, x in enumerate(arguments)]
 
@@ -130,7 +130,7 @@ def launcher(
         arguments = made(*tensors)[0]
         return tuple(arguments[i] for i in varies)
 
-    bound = cute.launch(kernel, grid=grid, block=block)
+    bound = cute.launch(kernel, grid=grid, block=block, cluster=cluster)
 
     def launch(*tensors: Any) -> None:
         memory.enter(tensors[0])
