@@ -16,6 +16,9 @@ if absent.missing():
         taking_tensors as taking_tensors,
     )
 else:
+    from .ground import versions
+
+    versions.check()
     from . import mlir, patches
     from .bridge import (  # noqa: F401
         attributes,

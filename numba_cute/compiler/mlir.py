@@ -9,15 +9,15 @@ others. Another version than those that this is written for keeps all its own, a
 from __future__ import annotations
 
 import sys
-from importlib.metadata import version
 from typing import Any
 
 from ..seam import CuteError
-from .patches import Package, Patch, apply
+from .ground.versions import Package
+from .patches import Patch, apply
 
 _MODULE = "numba_cuda_mlir.descriptor"
 """The module that has its kernels and their launches."""
-MLIR = Package("numba-cuda-mlir", ("0.6.0",), "it")
+MLIR = Package("numba-cuda-mlir", ("0.6.0",))
 
 
 def patches() -> tuple[Patch, ...]:
@@ -56,10 +56,7 @@ def meet() -> None:
     except CuteError as e:
         _refuse(e)
     except AttributeError as e:
-        name, tried = MLIR.name, MLIR.tried[-1]
-        _refuse(
-            CuteError(f"{name} {version(name)}: {e}; numba-cute is written for {tried}: pip install {name}=={tried}")
-        )
+        _refuse(MLIR.refused(str(e), "changes its kernels"))
     else:
         mlir_kernels.meet()
 

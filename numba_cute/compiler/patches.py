@@ -15,40 +15,41 @@ import linecache
 import re
 import sys
 from collections.abc import Callable, Sequence
-from importlib.metadata import version
 from typing import Any
 
-from numba.cuda import codegen, compiler, debuginfo, dispatcher, lowering, nvvmutils, types
-from numba.cuda.core import (
-    analysis,
-    base,
-    bytecode,
-    byteflow,
-    inline_closurecall,
-    interpreter,
-    ir,
-    ir_utils,
-    postproc,
-    targetconfig,
-    typed_passes,
-    typeinfer,
-    untyped_passes,
-)
-from numba.cuda.typing import context
-
-from ..seam import CuteError
 from ..seam.ground.records import dataclass
 from . import pipeline
 from .bridge import devices, registries, typeofs
 from .emit import entry, ranges
 from .ground import nvvm, places, target
+from .ground.numba_cuda import (
+    analysis,
+    base,
+    bytecode,
+    byteflow,
+    codegen,
+    compiler,
+    context,
+    debuginfo,
+    dispatcher,
+    inline_closurecall,
+    interpreter,
+    ir,
+    ir_utils,
+    lowering,
+    nvvmutils,
+    postproc,
+    targetconfig,
+    typed_passes,
+    typeinfer,
+    types,
+    untyped_passes,
+)
+from .ground.versions import NUMBA_CUDA, Package
 from .host import debugging, disk_cache, kernel, kernels, refused
 from .host.native import sites
 from .passes import closure_calls, frequent, inlining, lower, methods, reading, rewrites, rounds, running, ssa, uses
 from .passes.comprehensions import HANDLERS
-
-WRITTEN_FOR = ("0.30.4",)
-"""The versions of numba-cuda whose code the digests below are of."""
 
 
 @dataclass(frozen=True)
@@ -114,19 +115,6 @@ def _begins(code: Any) -> tuple[list[str], int]:
     return lines, made.co_firstlineno - 1
 
 
-@dataclass(frozen=True)
-class Package:
-    """A package that is patched. name: as it is installed. tried: the versions whose code the patches' digests are of.
-    called: what messages call it."""
-
-    name: str
-    tried: tuple[str, ...]
-    called: str
-
-
-NUMBA_CUDA = Package("numba-cuda", WRITTEN_FOR, "Numba")
-
-
 def difference(patch: Patch, of: Package = NUMBA_CUDA) -> str | None:
     """Say how the package that is installed differs from the one that a patch was written for; None if it does not."""
     held = vars(patch.owner)
@@ -139,7 +127,7 @@ def difference(patch: Patch, of: Package = NUMBA_CUDA) -> str | None:
     try:
         same = digest_of(code) == patch.digest
     except (OSError, TypeError):  # there is no source to read: no file, or no function
-        same = version(of.name) in of.tried and all(map(callable, code))
+        same = of.installed() in of.tried and all(map(callable, code))
     return None if same else "has another source, or what works with it has"
 
 
@@ -149,12 +137,7 @@ def check(patches: Sequence[Patch], of: Package = NUMBA_CUDA) -> None:
     for patch in patches:
         found = difference(patch, of)
         if found is not None:
-            name, installed, tried = of.name, version(of.name), ", ".join(of.tried)
-            raise CuteError(
-                f"{name} {installed}: {patch} {found}. numba-cute, which replaces it {patch.why}, is written for "
-                f"{name} {tried}: pip install {name}=={of.tried[-1]}, or a numba-cute that is written for "
-                f"{name} {installed}; where the versions agree, find what else changes {of.called}"
-            )
+            raise of.refused(f"{patch} {found}", f"replaces it {patch.why}")
 
 
 def apply(patches: Sequence[Patch], of: Package = NUMBA_CUDA) -> None:

@@ -13,11 +13,10 @@ from collections.abc import Iterable
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-from numba.cuda import types
-
 from ... import seam
 from ...seam.ground.bytecode import operations
 from ...seam.ground.packages import package_of
+from .numba_cuda import types
 
 _PACKAGE = __name__.split(".")[0]
 _COMPILERS = ("numba", "numba_cuda_mlir")

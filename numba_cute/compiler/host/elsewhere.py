@@ -11,11 +11,10 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from numba.cuda.dispatcher import ForAll, _LaunchConfiguration
-
 from ...seam import CuteError
 from ...seam.ground.folding import folding
 from ...seam.marks.constexpr import LAUNCHER, Launcher, static_arguments
+from ..ground.numba_cuda import ForAll, _LaunchConfiguration
 from .configured import Configured
 from .launching import Launch
 

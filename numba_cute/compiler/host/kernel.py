@@ -12,8 +12,6 @@ from types import MethodType
 from typing import Any
 
 from cuda.core import ObjectCode
-from numba.cuda import types
-from numba.cuda.dispatcher import _Kernel
 
 from ... import dtypes
 from ...isa.form.targets import named
@@ -25,6 +23,7 @@ from ..bridge.given_floats import GivenFloat
 from ..bridge.object_types import Value
 from ..ground.building import building
 from ..ground.memory import memory
+from ..ground.numba_cuda import _Kernel, types
 from ..ground.ownership import owns
 from ..ground.target import arch_name
 from . import ptxas

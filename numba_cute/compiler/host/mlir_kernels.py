@@ -9,14 +9,12 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from numba import cuda
-from numba.cuda.dispatcher import CUDADispatcher
-from numba.cuda.typing.typeof import typeof_impl
-
 from ...seam import CuteError
 from ...seam.ground.counterparts import TOLD
 from ...seam.ground.naming import described
 from ..ground import ownership
+from ..ground.numba import cuda
+from ..ground.numba_cuda import CUDADispatcher, typeof_impl
 from . import elsewhere
 from .cluster import copied
 from .launching import Launch

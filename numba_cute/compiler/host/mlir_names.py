@@ -10,13 +10,11 @@ import sys
 from types import FunctionType, ModuleType
 from typing import Any
 
-from numba import cuda
-from numba.cuda import types
-from numba.cuda.np import numpy_support
-
 from ...seam import CuteError
 from ...seam.ground.naming import described
 from ...seam.ground.packages import package_of
+from ..ground.numba import cuda
+from ..ground.numba_cuda import numpy_support, types
 
 PACKAGE = "numba_cuda_mlir"
 _MODULES = {"numba_cuda": cuda, "cuda": cuda, "types": types}

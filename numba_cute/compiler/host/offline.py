@@ -6,11 +6,6 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-import numba.cuda.dispatcher as cuda_dispatcher
-from numba import cuda
-from numba.cuda import types
-from numba.cuda.core import sigutils
-
 from ... import seam
 from ...isa.form.limits import (
     check_cluster,
@@ -30,6 +25,8 @@ from ..bridge.typeofs import type_of_argument
 from ..ground.building import building
 from ..ground.faults import is_numbas
 from ..ground.memory import memory
+from ..ground.numba import cuda
+from ..ground.numba_cuda import dispatcher as cuda_dispatcher, sigutils, types
 from ..ground.target import arch_name, compiling_for, parse_arch
 from . import disk_cache, linking, losses, ptxas
 from .facts import required_smem, static_smem

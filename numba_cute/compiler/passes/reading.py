@@ -13,15 +13,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from numba.cuda.compiler import CUDABytecodeInterpreter, CUDATranslateBytecode
-from numba.cuda.core import bytecode, ir, postproc
-from numba.cuda.core.compiler_machinery import register_pass
-from numba.cuda.core.interpreter import Interpreter
-from numba.cuda.errors import UnsupportedBytecodeError
-
 from ...seam.ground.counterparts import if_known
 from ..bridge.given_floats import put_in
 from ..ground.lifted import all_set_free
+from ..ground.numba_cuda import (
+    CUDABytecodeInterpreter,
+    CUDATranslateBytecode,
+    Interpreter,
+    UnsupportedBytecodeError,
+    bytecode,
+    ir,
+    postproc,
+    register_pass,
+)
 from ..ground.within import Within
 from .comprehensions import OwnVariables
 from .inlining import IN_CLOSURES

@@ -15,6 +15,7 @@ from ..attention.entry import HEAD_DIMS, flash_attention
 from ..attention.plan import Options
 from ..memo import remembered
 from . import keys_plan
+from .bringing import USUAL
 from .launches import launcher
 from .spaces import LAUNCHES, Attending, Group, address_of, group_of, space
 
@@ -78,10 +79,10 @@ def _ringing(
     every_k, every_v = (from_symmetric(t, own.group, assumed_align=16) for t in (k, v))
     memory: Attending = space(Attending, own, q, tuple(q.shape), tuple(k.shape), tuple(v.shape), causal, dtype, device)
     signals, room, sms = memory.signals, memory.room, entry.multiprocessors(q)
-    options = Options(factor, right=0 if causal else None)
+    options, slots = Options(factor, right=0 if causal else None), USUAL
 
     def plan(q: Any, o: Any, lse: Any) -> Any:
-        return keys_plan.ring_attention(q, every_k, every_v, o, lse, rank, signals, room, sms, options)
+        return keys_plan.ring_attention(q, every_k, every_v, o, lse, rank, signals, room, sms, options, slots)
 
     tensors = q, *empty(out)
     kernel, _, _, block = plan(*tensors)

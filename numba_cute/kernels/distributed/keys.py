@@ -13,11 +13,11 @@ from __future__ import annotations
 from typing import Any
 
 import numba_cute as cute
-from numba_cute.seam import current, frozen, traced
+from numba_cute.seam import current, frozen, quotient, traced
 
 from ..gemm.dense import at, tiles_of
 from ..gemm.output import partition
-from .bringing import ROWS, Bringing, reserve
+from .bringing import Bringing, Slots, reserve
 
 
 @frozen
@@ -36,29 +36,35 @@ class Copies:
 
 @frozen
 class Keys:
-    """Other GPUs' keys and values as the kernel has them. rank: this GPU's number. k, v: their `Copies`. layout: of a
-    piece in shared memory. tile_n: keys of a block. sources: GPUs that are visited, this one too. per: blocks of a GPU,
-    a divisor. rows: pieces along a GPU's rows. of_k, of_v: pieces along the columns of the heads that are brought
-    together. heads: so many, of K and V. sets: of such heads. batch: how many. arrived: how many pieces of a place have
+    """Other GPUs' keys and values as the kernel has them. rank: this GPU's number. slots: of the pieces. k, v: their
+    `Copies`. tile_n: keys of a block. sources: GPUs that are visited, this one too. others: without it. per: blocks of
+    a GPU. rows: pieces along a GPU's rows. of_k, of_v: pieces along the columns of the heads that are brought together.
+    across: of both. each: pieces of a set of heads, of a GPU and of the batch. heads: so many, of K and V. sets: of such
+    heads. batch: how many. others, per, across, each and sets are divisors. arrived: how many pieces of a place have
     come, of the launches until now. ended: blocks of this launch that have brought their share."""
 
     dtype: Any
-    layout: Any
+    slots: Slots
     rank: Any
     k: Any
     v: Any
     tile_n: int
     sources: Any
+    others: Any
     per: Any
     rows: Any
     of_k: Any
     of_v: Any
+    across: Any
+    each: Any
     heads: Any
     sets: Any
     batch: Any
     arrived: Any
     ended: Any
     signals: Any
+
+    asks = True
 
     # ------------------------------------------------------------------ the walk through the blocks
     @traced
@@ -78,8 +84,8 @@ class Keys:
     def begin(self, smem: Any, tidx: Any, shared_k: Any, shared_v: Any) -> Visited:
         """Reserve shared memory, and find the launch's epoch. All threads, before they meet. shared_k, shared_v: stages
         of blocks."""
-        pieces, barriers = reserve(smem, tidx, self.dtype)
-        tile = ROWS, cute.size(self.layout, mode=[1])
+        pieces, barriers = reserve(smem, tidx, self.dtype, self.slots)
+        tile = self.slots.tile(self.dtype)
         shared, k = partition(self.k.tma_load, pieces, tiles_of(self.k.there, tile))
         _, to_k = partition(self.k.tma_store, pieces, tiles_of(self.k.here, tile))
         _, v = partition(self.v.tma_load, pieces, tiles_of(self.v.there, tile))
@@ -97,30 +103,25 @@ class Keys:
         return b.select(b.compare("<", number, 0), number + self.signals.world, number)
 
     @traced
-    def across(self) -> Any:
-        """Count the pieces that lie side by side: of K, then of V."""
-        return self.of_k + self.of_v
-
-    @traced
-    def each(self) -> Any:
-        """Count the pieces of a set of heads, of a GPU and of the batch."""
-        return self.rows * self.across()
-
-    @traced
     def pieces(self) -> Any:
         """Count all pieces."""
-        return self.batch * self.sets * (self.sources - 1) * self.each()
+        return self.batch * self.sets.divisor * (self.sources - 1) * self.each.divisor
 
     @traced
     def hop_of(self, number: Any) -> Any:
         """Say of which GPU a piece is, as of `peer`."""
-        return number // self.each() % (self.sources - 1)
+        return number // self.each % self.others
 
     @traced
     def place_of(self, number: Any) -> Any:
         """Give the place of a piece: a block of keys, of a GPU, of a set of heads, of the batch."""
-        row = number % self.each() // self.across()
-        return number // self.each() * self.per.divisor + row // (self.tile_n // ROWS)
+        set_of, rest = self.each.divmod(number)
+        return cute.Int32(set_of * self.per.divisor + quotient(rest // self.across, self.tall))
+
+    @property
+    def tall(self) -> int:
+        """Count the pieces of a block of keys, one below the other."""
+        return self.tile_n // self.slots.rows
 
     @traced
     def counter(self, place: Any) -> Any:
@@ -132,8 +133,8 @@ class Keys:
         """Begin to bring a piece to a slot."""
         shared, k, v, _, _ = parts
 
-        def copy(how: Any, pieces: Any, column: Any) -> None:
-            cute.copy(how.tma_load, self._at(pieces, number, column), shared[None, slot], tma_bar_ptr=barrier)
+        def copy(how: Any, piece: Any) -> None:
+            cute.copy(how.tma_load, piece, shared[None, slot], tma_bar_ptr=barrier)
 
         self._of_either(number, copy, k, v)
 
@@ -142,24 +143,20 @@ class Keys:
         """Begin to write a piece from its slot to this GPU's memory."""
         shared, _, _, k, v = parts
 
-        def copy(how: Any, pieces: Any, column: Any) -> None:
-            cute.copy(how.tma_store, shared[None, slot], self._at(pieces, number, column))
+        def copy(how: Any, piece: Any) -> None:
+            cute.copy(how.tma_store, shared[None, slot], piece)
 
         self._of_either(number, copy, k, v)
 
     @traced
     def _of_either(self, number: Any, copy: Any, k: Any, v: Any) -> None:
-        b, column = current(), number % self.across()
-        which = number // self.each() // (self.sources - 1) % self.sets
-        b.when(b.compare("<", column, self.of_k), lambda: copy(self.k, k, which * self.of_k + column))
-        of_v = column - self.of_k
-        b.when(b.compare(">=", of_v, 0), lambda: copy(self.v, v, which * self.of_v + of_v))
-
-    @traced
-    def _at(self, pieces: Any, number: Any, column: Any) -> Any:
-        row = number % self.each() // self.across()
-        batch = number // self.each() // (self.sources - 1) // self.sets
-        return at(pieces, row, column, batch, self.peer(self.hop_of(number)))
+        b, (set_of, rest) = current(), self.each.divmod(number)
+        row, column = self.across.divmod(rest)
+        left, hop = self.others.divmod(set_of)
+        batch, which = self.sets.divmod(left)
+        there, of_v = (batch, self.peer(hop)), column - self.of_k
+        b.when(b.compare("<", of_v, 0), lambda: copy(self.k, at(k, row, which * self.of_k + column, *there)))
+        b.when(b.compare(">=", of_v, 0), lambda: copy(self.v, at(v, row, which * self.of_v + of_v, *there)))
 
 
 @cute.struct
@@ -172,11 +169,11 @@ class Visited(Bringing):
 
     def await_block(self, n, source, head, b):
         """Wait until a block of another GPU's keys and values has come. A whole warp. head: of K and V."""
-        hop, tall = self.of.rank - source - 1, self.of.tile_n // ROWS
+        hop, tall = self.of.rank - source - 1, self.of.tall
         if hop < 0:
             hop += self.of.signals.world
-        place = (b * self.of.sets + head // self.of.heads) * (self.of.sources - 1) + hop
-        pieces = min(self.of.rows - n * tall, tall) * self.of.across()
+        place = (b * self.of.sets.divisor + head // self.of.heads) * self.of.others.divisor + hop
+        pieces = min(self.of.rows - n * tall, tall) * self.of.across.divisor
         self.await_pieces(cute.Int32(place * self.of.per.divisor + n), cute.Int32(pieces))
 
     def load_k(self, tma, own, n, source, head, b, stage):

@@ -19,8 +19,8 @@ from ..gemm.operands import some_clusters, swapped, view
 from ..gemm.plan import kernel_of
 from ..memo import remembered
 from . import plan
+from .bringing import USUAL
 from .checks import check_operands, cut_of, of_ranks, result_of
-from .gather import Gather
 from .scatter import Scatter
 from .spaces import LAUNCHES, Gathering, Group, Summing, address_of, group_of, space
 
@@ -85,14 +85,14 @@ def _gathering(
     memory: Gathering = space(Gathering, own, a, rows, k, a.dtype, a.device)
     kind, c_dtype, form = entry.element_type(a), entry.element_type(like), epilogue and epilogue.form
     cut = cut_of(
-        what, like.view(world, rows, n), k, kind, entry.multiprocessors(a), epilogue, c_dtype.width, Gather.memory, cut
+        what, like.view(world, rows, n), k, kind, entry.multiprocessors(a), epilogue, c_dtype.width, USUAL.memory, cut
     )  # fmt: skip
-    most, rank, signals, room = _clusters(what, a, cut), own.rank, memory.signals, memory.room
+    most, rank, signals, room, slots = _clusters(what, a, cut), own.rank, memory.signals, memory.room, USUAL
 
     def made(b: Any, c: Any, *given: Any) -> Any:
         own = Epilogue.of(form, given) if form else None
         return plan.all_gather_matmul(
-            peers, swapped(view(b, 16)), c, kind, rank, signals, room, most, cut, own, c_dtype
+            peers, swapped(view(b, 16)), c, kind, rank, signals, room, most, cut, own, c_dtype, slots
         )[1:]  # fmt: skip
 
     def seen(b: Any, c: Any, *given: Any) -> tuple[Any, ...]:
@@ -118,11 +118,11 @@ def _clusters(what: str, a: Any, cut: Any) -> int:
 
 def launcher(
     kernel: Any, made: Callable[..., Any], varies: tuple[int, ...], memory: Any, tensors: tuple[Any, ...],
-    block: int = THREADS,
+    block: int = THREADS, cluster: Any = None,
 ) -> Callable[..., None]:  # fmt: skip
     """Give what launches a kernel. made: gives its arguments, and its grid, of tensors like those given. varies: which
     of the arguments are made of them. memory: the `Space` that it works in, of which the others are made once. block:
-    threads of a block."""
+    threads of a block. cluster: of blocks, if the kernel does not say it."""
     arguments, grid = made(*tensors)
     fixed = [None if i in varies else x for i, x in enumerate(arguments)]
 
@@ -131,7 +131,7 @@ def launcher(
         arguments = made(*tensors)[0]
         return tuple(arguments[i] for i in varies)
 
-    bound = cute.launch(kernel, grid=grid, block=block)
+    bound = cute.launch(kernel, grid=grid, block=block, cluster=cluster)
 
     def launch(*tensors: Any) -> None:
         memory.enter(tensors[0])

@@ -288,62 +288,68 @@ def gemm(
         elif warp_idx < 3:
             group = cute.Int32(warp_idx - 1)  # of which consumer warpgroup: rows 64 * group of the tile
             sC_group = of_warpgroup(sC, group)
-            if cute.const_expr(not scatters):
-                tCsC, tCgC = partition(tma_c, sC_group, gC)
-            lag = 1 if slots > 1 else 0  # a slot is filled again while the next one is stored
-            matrix = None
-            if cute.const_expr(tma_d is not None):
-                matrix = partition(tma_d, sC_group, tiles_of(mD, (64, store_n)))
-            state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, 2 * slots)
-            if group == 1:
-                state.advance()
-            m, n, layer = work.tile_idx
-            batch, split = share_of(layer, splits, apart)
-            for piece in cute.range_constexpr(slots):
-                column = tile_pieces * n + part * own_pieces + piece
-                fill(epilogue, pieces, vectors, 2 * piece + group, 2 * m + group, column, batch, store_n, tma_d, matrix)
             if cute.const_expr(exchange.sends):
-                others.await_room()
-            while work.is_valid_tile:
+                copies = tma_c, mC, totals[0], totals[1]
+                others.store_tiles(group, scheduler, pieces, sC_group, copies, own_pieces)
+            else:
+                if cute.const_expr(not scatters):
+                    tCsC, tCgC = partition(tma_c, sC_group, gC)
+                lag = 1 if slots > 1 else 0  # a slot is filled again while the next one is stored
+                matrix = None
+                if cute.const_expr(tma_d is not None):
+                    matrix = partition(tma_d, sC_group, tiles_of(mD, (64, store_n)))
+                state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, 2 * slots)
+                if group == 1:
+                    state.advance()
                 m, n, layer = work.tile_idx
                 batch, split = share_of(layer, splits, apart)
-                for piece in cute.range_constexpr(own_pieces):
-                    pieces.producer_acquire(state)  # what the consumers made is there
-                    state.advance()
-                    state.advance()
+                for piece in cute.range_constexpr(slots):
                     column = tile_pieces * n + part * own_pieces + piece
-                    turn = scheduler.num_tiles_executed % 2
-                    if cute.const_expr(splits == 1) or split == splits or flags[turn] == splits - 1:
-                        if cute.const_expr(scatters):
-                            shared = sC_group[None, None, piece % slots]
-                            store_piece(tma_c, shared, 64 * (2 * m + group), store_n * column, batch)
-                        elif cute.const_expr(exchange.sends):
-                            for there in range(others.first_of(batch), others.end_of(batch)):
-                                cute.copy(tma_c, tCsC[None, piece % slots], at(tCgC, 2 * m + group, column, there))
-                        else:
-                            cute.copy(tma_c, tCsC[None, piece % slots], at(tCgC, 2 * m + group, column, batch))
-                    arch.cp_async_bulk_commit_group()
-                    if cute.const_expr(lag <= piece and piece - lag + slots < own_pieces):  # that has left its slot
-                        arch.cp_async_bulk_wait_group(lag, read=True)
-                        slot = 2 * ((piece - lag) % slots) + group
-                        fill(
-                            epilogue, pieces, vectors, slot, 2 * m + group, column + slots - lag, batch, store_n,
-                            tma_d, matrix,
-                        )  # fmt: skip
-                if cute.const_expr(exchange.sends):
-                    unit = (cute.Int32(2 * m + group), cute.Int32(n), cute.Int32(batch))
-                scheduler.advance_to_next_work()
-                work = scheduler.get_current_work()
-                arch.cp_async_bulk_wait_group(0, read=True)
-                if work.is_valid_tile:
+                    fill(
+                        epilogue,
+                        pieces,
+                        vectors,
+                        2 * piece + group,
+                        2 * m + group,
+                        column,
+                        batch,
+                        store_n,
+                        tma_d,
+                        matrix,
+                    )
+                while work.is_valid_tile:
                     m, n, layer = work.tile_idx
                     batch, split = share_of(layer, splits, apart)
-                    for piece in cute.range_constexpr(slots):
+                    for piece in cute.range_constexpr(own_pieces):
+                        pieces.producer_acquire(state)  # what the consumers made is there
+                        state.advance()
+                        state.advance()
                         column = tile_pieces * n + part * own_pieces + piece
-                        slot = 2 * piece + group
-                        fill(epilogue, pieces, vectors, slot, 2 * m + group, column, batch, store_n, tma_d, matrix)
-                if cute.const_expr(exchange.sends):
-                    others.sent(unit)
+                        turn = scheduler.num_tiles_executed % 2
+                        if cute.const_expr(splits == 1) or split == splits or flags[turn] == splits - 1:
+                            if cute.const_expr(scatters):
+                                shared = sC_group[None, None, piece % slots]
+                                store_piece(tma_c, shared, 64 * (2 * m + group), store_n * column, batch)
+                            else:
+                                cute.copy(tma_c, tCsC[None, piece % slots], at(tCgC, 2 * m + group, column, batch))
+                        arch.cp_async_bulk_commit_group()
+                        if cute.const_expr(lag <= piece and piece - lag + slots < own_pieces):  # that has left its slot
+                            arch.cp_async_bulk_wait_group(lag, read=True)
+                            slot = 2 * ((piece - lag) % slots) + group
+                            fill(
+                                epilogue, pieces, vectors, slot, 2 * m + group, column + slots - lag, batch, store_n,
+                                tma_d, matrix,
+                            )  # fmt: skip
+                    scheduler.advance_to_next_work()
+                    work = scheduler.get_current_work()
+                    arch.cp_async_bulk_wait_group(0, read=True)
+                    if work.is_valid_tile:
+                        m, n, layer = work.tile_idx
+                        batch, split = share_of(layer, splits, apart)
+                        for piece in cute.range_constexpr(slots):
+                            column = tile_pieces * n + part * own_pieces + piece
+                            slot = 2 * piece + group
+                            fill(epilogue, pieces, vectors, slot, 2 * m + group, column, batch, store_n, tma_d, matrix)
         elif cute.const_expr(gathers):
             gather(tma_a, gathered, sA, scheduler, splits, part, parts, k_tiles)
         elif cute.const_expr(exchange.brings or exchange.sends):
@@ -447,11 +453,16 @@ def gemm(
                         sums = get_sums(shared_sums, tidx - 128, part * own_pieces + piece, sharer, cluster, sums)
                     column = tile_pieces * n + part * own_pieces + piece
                     place = epilogue.place(64 * (2 * m + group), store_n * column, batch, tidx % 128, store_n)
+                    if cute.const_expr(exchange.sends):
+                        others.add_parts(sums, batch, pieces, state, tCsD)
                     made = epilogue.apply(sums, place, vectors, tCsD[None, 0, 0, piece % slots], state.index)
                     own.hold(made)
-                    if cute.const_expr(tma_d is not None):
+                    if cute.const_expr(tma_d is not None or exchange.sends):
                         arch.sync_warp()  # all lanes have read what is overwritten
-                    own.put(piece % slots)
+                    if cute.const_expr(exchange.sends):
+                        own.put(exchange.slot_of(state, piece, slots))
+                    else:
+                        own.put(piece % slots)
                 arch.sync_warp()
                 pieces.consumer_release(state)
                 state.advance()
@@ -462,7 +473,7 @@ def gemm(
             scheduler.advance_to_next_work()
             work = scheduler.get_current_work()
         if cute.const_expr(exchange.sends):
-            others.add_up(totals, tidx - 128)
+            others.finish(totals[2], tidx - 128)
         if cute.const_expr(parts > 1):
             arch.cluster_arrive()  # the others' sums have been read
             arch.cluster_wait()

@@ -2,12 +2,14 @@
 """Products of several GPUs, in the simulator: right against float64 for 2 to 8 ranks, launch after launch, in other
 orders; and what the simulator says where a wait is left out."""
 
+import functools
+
 import numpy as np
 import pytest
 
 import numba_cute as cute
 from numba_cute import CuteError
-from numba_cute.kernels.distributed import gather, plan, ring, scatter
+from numba_cute.kernels.distributed import bringing, gather, plan, ring, scatter, sums
 from numba_cute.kernels.gemm.plan import Plan
 from numba_cute.sim import RaceError, SimError
 
@@ -75,7 +77,7 @@ def test_they_are_right_in_float16_and_in_any_order(kind):
 
 def without(monkeypatch, owner, name):
     """Leave a method out that kernels call."""
-    monkeypatch.setattr(owner, name, lambda self, *args: None)
+    monkeypatch.setattr(owner, name, lambda first, *args: None)
 
 
 @SLOW
@@ -83,15 +85,16 @@ def without(monkeypatch, owner, name):
     "kind, owner, name",
     [
         (Gathered, gather.Rows, "await_rows"),
-        (Scattered, scatter.Sending, "await_parts"),
-        (Reduced, scatter.Sending, "await_sums"),
+        (Scattered, scatter.Sending, "await_part"),
+        (Reduced, sums, "await_sums"),
+        (functools.partial(Reduced, once=True), sums, "await_parts"),
     ],
     ids=lambda x: getattr(x, "__name__", x),
 )
 def test_a_wait_that_is_left_out_is_a_race(monkeypatch, kind, owner, name):
     without(monkeypatch, owner, name)
     with pytest.raises(RaceError):
-        kind(2, 24 if kind is not Reduced else 48, 64, 72).step(0)
+        kind(2, 24 if kind is Gathered or kind is Scattered else 48, 64, 72).step(0)
 
 
 @SLOW
@@ -124,14 +127,14 @@ def test_a_cut_has_room_for_what_is_brought():
     from numba_cute.kernels.distributed.checks import cut_of
 
     c = np.empty((2, 2048, 8192), np.float16)
-    for beside in (gather.Gather.memory, scatter.Scatter.memory):
+    for beside in (bringing.USUAL.memory, scatter.Scatter.memory):
         cut = cut_of("product", c, 8192, cute.Float16, 132, None, 16, beside, None)
         assert (cut.parts, cut.splits, cut.turned) == (1, 1, False)
     for wrong in (Plan(64, 1, 2), Plan(64, 1, splits=2), Plan(64, 1, turned=True), 3):
         with pytest.raises(CuteError, match=r"product: cut is .*; give a Plan"):
             cut_of("product", c, 8192, cute.Float16, 132, None, 16, 0, wrong)
     with pytest.raises(CuteError, match="shared memory has no room"):
-        cut_of("product", c, 8192, cute.Float16, 132, None, 16, gather.Gather.memory, Plan(256, 2, stages=3, slots=4)
+        cut_of("product", c, 8192, cute.Float16, 132, None, 16, bringing.USUAL.memory, Plan(256, 2, stages=3, slots=4)
                ._replace(stages=4))  # fmt: skip
 
 

@@ -129,7 +129,7 @@ def test_a_block_has_room_beside_what_is_brought():
             form, options = keys_plan.ring_form(q, k, v, Options(1.0, right=right))
             assert form.ring and form.groups == 2 and form.registers == (88, 208)
             assert (form.cluster, options.tile, form.left) == (1, (form.tile_m, form.tile_n), False)
-            assert keys_plan.smem_of(form) + keys_plan.MEMORY <= keys_plan.SMEM
+            assert keys_plan.smem_of(form) + keys_plan.USUAL.memory <= keys_plan.SMEM
             with pytest.raises(CuteError, match="no room for tiles"):
                 keys_plan.ring_form(q, k, v, Options(1.0, right=right, tile=(128, 512)))
 
@@ -137,8 +137,8 @@ def test_a_block_has_room_beside_what_is_brought():
 def test_heads_are_brought_together_that_fill_pieces_and_whose_tiles_are_done_side_by_side():
     q, k = np.empty((1, 256, 16, 64), np.float16), np.empty((1, 256, 16, 64), np.float16)
     form, _ = keys_plan.ring_form(q, k, k, Options(1.0))
-    assert [keys_plan.heads_together(form, n, 16) for n in (1, 4, 5, 16, 32)] == [4, 4, 8, 16, 16]
-    assert keys_plan.heads_together(form, 1, 6) == 6  # of which nothing but all fills pieces
+    assert [keys_plan.heads_together(form, n, 16, 256) for n in (1, 4, 5, 16, 32)] == [4, 4, 8, 16, 16]
+    assert keys_plan.heads_together(form, 1, 6, 256) == 6  # of which nothing but all fills pieces
 
 
 def parts(rows=16, heads=2, d=64, dv=64, dtype=np.float16):

@@ -10,14 +10,13 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from numba.cuda.cudadrv.devicearray import DeviceNDArray
-
 from .... import seam
 from ....isa.facts.tensormap import TensorMapRecord
 from ....seam.ground.records import dataclass
 from ....seam.hooks.dltensor import DLTensor
 from ....seam.marks.constexpr import Constexpr
 from ...bridge import tree
+from ...ground.numba_cuda import DeviceNDArray
 from . import words
 
 _CAPSULES = ("__dlpack_c_exchange_api__", "__c_dlpack_exchange_api__")
