@@ -226,8 +226,13 @@ def _launch(configured: Any, args: Any) -> Any:
 
 def owns(function: Any) -> bool:
     """Say whether a function is this library's: not, if it names what raises when it is asked what it is."""
+    return _answer(lambda: ownership.owns(function, ()))
+
+
+def _answer(ask: Callable[[], bool]) -> bool:
+    """Ask something of objects of the user's: what raises then is none of this library's."""
     try:
-        return ownership.owns(function, ())
+        return ask()
     except Exception:
         return False
 
@@ -237,10 +242,7 @@ _PLAIN: set[type] = set()
 
 
 def _is_own(argument: Any) -> bool:
-    try:
-        found = ownership.is_own(argument)
-    except Exception:  # an object that is asked for an attribute
-        found = False
+    found = _answer(lambda: ownership.is_own(argument))
     if not found and not isinstance(argument, ownership.HOLDING):
         _PLAIN.add(type(argument))
     return found
