@@ -14,6 +14,7 @@ import pytest
 
 import numba_cute as cute
 from numba_cute.compiler import mlir, patches
+from numba_cute.compiler.ground import versions
 from numba_cute.compiler.host import mlir_kernels
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -89,7 +90,7 @@ def test_another_version_keeps_all_its_own_and_refuses_kernels_of_this_library(m
     launch = _ArgMarshaller.__call__
     other = SimpleNamespace(MLIRDispatcher=MLIRDispatcher, _ArgMarshaller=_ArgMarshaller)
     monkeypatch.setitem(sys.modules, "numba_cuda_mlir.descriptor", other)
-    monkeypatch.setattr(patches, "version", lambda name: "0.7.1")
+    monkeypatch.setattr(versions, "version", lambda name: "0.7.1")
     told = list(mlir_kernels.TOLD)
     mlir.meet()
     assert _ArgMarshaller.__call__ is launch and "__new__" not in vars(MLIRDispatcher) and told == mlir_kernels.TOLD
