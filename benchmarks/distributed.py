@@ -197,26 +197,23 @@ class Rank:
         rows = sum(comes)
         ours = torch.zeros(it.extents.capacity, 2 * inner, dtype=w.dtype, device=self.device)
         sent, came = (torch.empty(n, hidden, dtype=w.dtype, device=self.device) for n in (sum(sends), rows))
-        theirs = torch.empty(rows, 2 * inner, dtype=w.dtype, device=self.device)
+        spare, theirs = torch.empty(rows, 2 * inner, dtype=w.dtype, device=self.device), []
 
         def bring() -> None:
             dist.all_to_all_single(came, sent, comes, sends)
 
-        def multiply() -> None:
-            theirs.copy_(grouped(came, w, ends))
-
         def nccl() -> None:
             torch.index_select(it.x, 0, order // topk, out=sent)
             bring()
-            theirs.copy_(grouped(came[by_expert], w, ends))
+            theirs[:] = [grouped(came[by_expert], w, ends)]
 
         return {
             "ours": lambda: it.dispatch_matmul(it.x, indices, w, out=ours),
             "NCCL, torch's grouped": nccl,
             "NCCL alone": bring,
             "torch's grouped alone": lambda: grouped(came, w, ends),
-            "our GEMM alone": lambda: grouped_gemm(came, w, ends, out=theirs),
-        }, (lambda: sums_of(ours, ends)), (lambda: sums_of(theirs, ends))  # fmt: skip
+            "our GEMM alone": lambda: grouped_gemm(came, w, ends, out=spare),
+        }, (lambda: sums_of(ours, ends)), (lambda: sums_of(theirs[0], ends))  # fmt: skip
 
     def combine(self, m: int, hidden: int, inner: int, topk: int, own: int) -> tuple[dict[str, Any], Any, Any]:
         """Contenders for the second product of experts, whose rows go back to be added up; NCCL knows how many."""
@@ -229,21 +226,20 @@ class Rank:
         h = it.dispatch_matmul(it.x, indices, first)
         own_h = torch.empty(rows, inner, dtype=w.dtype, device=self.device)
         own_h.copy_(grouped(self.exchanged(it, order, topk, sends, comes)[by_expert], first, ends))
-        ours, theirs = (torch.empty(m, hidden, dtype=w.dtype, device=self.device) for _ in range(2))
+        ours, theirs = (torch.empty(m, 1, hidden, dtype=w.dtype, device=self.device) for _ in range(2))
         made, back = (torch.empty(n, hidden, dtype=w.dtype, device=self.device) for n in (rows, sum(sends)))
-        scaled = weights.flatten()[order][:, None]
+        by_rank, by_token, shares = by_expert.argsort(), order.argsort(), weights.to(w.dtype)[:, None]
 
         def bring() -> None:
             dist.all_to_all_single(back, made, sends, comes)
 
         def nccl() -> None:
-            made[by_expert] = grouped(own_h, w, ends)
+            torch.index_select(grouped(own_h, w, ends), 0, by_rank, out=made)
             bring()
-            total = torch.zeros(m, hidden, device=self.device)
-            theirs.copy_(total.index_add_(0, order // topk, back * scaled))
+            torch.bmm(shares, back[by_token].view(m, topk, hidden), out=theirs)
 
         return {
-            "ours": lambda: it.matmul_combine(h, w, weights, out=ours),
+            "ours": lambda: it.matmul_combine(h, w, weights, out=ours[:, 0]),
             "NCCL, torch's grouped": nccl,
             "NCCL alone": bring,
             "torch's grouped alone": lambda: grouped(own_h, w, ends),

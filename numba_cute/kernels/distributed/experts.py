@@ -163,7 +163,7 @@ class ExpertParallel:
         signals = self._memory.signals
         try:
             entry.pytorch().cuda.synchronize(self._memory.x.device)
-        except Exception:
+        except RuntimeError:
             signals.check()  # which knows why
             raise
         signals.check()

@@ -17,7 +17,7 @@ from numba_cute.seam import current, frozen, traced
 
 from ..gemm.dense import at, tiles_of
 from ..gemm.exchange import Exchange
-from ..gemm.output import ROWS, partition
+from ..gemm.output import ROWS, of_warpgroup, partition
 from .ring import READY, SLOTS, Ring, around, blocks_of
 from .sums import add_up, bring_sums
 
@@ -41,6 +41,8 @@ class Scatter(Exchange):
     tma_share: Any
     share: Any
     signals: Any
+
+    registers = 56, 224
 
     @property
     def sends(self) -> bool:
@@ -118,6 +120,15 @@ class Sending:
         arch.fence_proxy("async")
 
     # ------------------------------------------------------------------ the warps that store
+    def store_or_talk(self, warp, scheduler, pieces, sC, copies, own_pieces):
+        """Do what the second to fourth warp of a block do: two store a warpgroup's pieces each, one talks. All as of
+        `store_tiles`. sC: the pieces of both groups."""
+        if warp < 3:
+            group = cute.Int32(warp - 1)
+            self.store_tiles(group, scheduler, pieces, of_warpgroup(sC, group), copies, own_pieces)
+        else:
+            self.talk()
+
     def store_tiles(self, group, scheduler, pieces, shared, copies, own_pieces):
         """Store all tiles of this block. The warp that stores a warpgroup's pieces. group: which warpgroup. pieces: the
         pipeline of both. shared: the group's, (rows, columns, slots). copies: to other GPUs' parts, and of sums to

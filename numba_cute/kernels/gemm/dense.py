@@ -285,74 +285,62 @@ def gemm(
                 scheduler.advance_to_next_work()
                 work = scheduler.get_current_work()
             producer.tail()
+        elif cute.const_expr(exchange.sends):
+            copies = tma_c, mC, totals[0], totals[1]
+            others.store_or_talk(warp_idx, scheduler, pieces, sC, copies, own_pieces)
         elif warp_idx < 3:
             group = cute.Int32(warp_idx - 1)  # of which consumer warpgroup: rows 64 * group of the tile
             sC_group = of_warpgroup(sC, group)
-            if cute.const_expr(exchange.sends):
-                copies = tma_c, mC, totals[0], totals[1]
-                others.store_tiles(group, scheduler, pieces, sC_group, copies, own_pieces)
-            else:
-                if cute.const_expr(not scatters):
-                    tCsC, tCgC = partition(tma_c, sC_group, gC)
-                lag = 1 if slots > 1 else 0  # a slot is filled again while the next one is stored
-                matrix = None
-                if cute.const_expr(tma_d is not None):
-                    matrix = partition(tma_d, sC_group, tiles_of(mD, (64, store_n)))
-                state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, 2 * slots)
-                if group == 1:
-                    state.advance()
+            if cute.const_expr(not scatters):
+                tCsC, tCgC = partition(tma_c, sC_group, gC)
+            lag = 1 if slots > 1 else 0  # a slot is filled again while the next one is stored
+            matrix = None
+            if cute.const_expr(tma_d is not None):
+                matrix = partition(tma_d, sC_group, tiles_of(mD, (64, store_n)))
+            state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, 2 * slots)
+            if group == 1:
+                state.advance()
+            m, n, layer = work.tile_idx
+            batch, split = share_of(layer, splits, apart)
+            for piece in cute.range_constexpr(slots):
+                column = tile_pieces * n + part * own_pieces + piece
+                fill(epilogue, pieces, vectors, 2 * piece + group, 2 * m + group, column, batch, store_n, tma_d, matrix)
+            while work.is_valid_tile:
                 m, n, layer = work.tile_idx
                 batch, split = share_of(layer, splits, apart)
-                for piece in cute.range_constexpr(slots):
+                for piece in cute.range_constexpr(own_pieces):
+                    pieces.producer_acquire(state)  # what the consumers made is there
+                    state.advance()
+                    state.advance()
                     column = tile_pieces * n + part * own_pieces + piece
-                    fill(
-                        epilogue,
-                        pieces,
-                        vectors,
-                        2 * piece + group,
-                        2 * m + group,
-                        column,
-                        batch,
-                        store_n,
-                        tma_d,
-                        matrix,
-                    )
-                while work.is_valid_tile:
+                    turn = scheduler.num_tiles_executed % 2
+                    if cute.const_expr(splits == 1) or split == splits or flags[turn] == splits - 1:
+                        if cute.const_expr(scatters):
+                            shared = sC_group[None, None, piece % slots]
+                            store_piece(tma_c, shared, 64 * (2 * m + group), store_n * column, batch)
+                        else:
+                            cute.copy(tma_c, tCsC[None, piece % slots], at(tCgC, 2 * m + group, column, batch))
+                    arch.cp_async_bulk_commit_group()
+                    if cute.const_expr(lag <= piece and piece - lag + slots < own_pieces):  # that has left its slot
+                        arch.cp_async_bulk_wait_group(lag, read=True)
+                        slot = 2 * ((piece - lag) % slots) + group
+                        fill(
+                            epilogue, pieces, vectors, slot, 2 * m + group, column + slots - lag, batch, store_n,
+                            tma_d, matrix,
+                        )  # fmt: skip
+                scheduler.advance_to_next_work()
+                work = scheduler.get_current_work()
+                arch.cp_async_bulk_wait_group(0, read=True)
+                if work.is_valid_tile:
                     m, n, layer = work.tile_idx
                     batch, split = share_of(layer, splits, apart)
-                    for piece in cute.range_constexpr(own_pieces):
-                        pieces.producer_acquire(state)  # what the consumers made is there
-                        state.advance()
-                        state.advance()
+                    for piece in cute.range_constexpr(slots):
                         column = tile_pieces * n + part * own_pieces + piece
-                        turn = scheduler.num_tiles_executed % 2
-                        if cute.const_expr(splits == 1) or split == splits or flags[turn] == splits - 1:
-                            if cute.const_expr(scatters):
-                                shared = sC_group[None, None, piece % slots]
-                                store_piece(tma_c, shared, 64 * (2 * m + group), store_n * column, batch)
-                            else:
-                                cute.copy(tma_c, tCsC[None, piece % slots], at(tCgC, 2 * m + group, column, batch))
-                        arch.cp_async_bulk_commit_group()
-                        if cute.const_expr(lag <= piece and piece - lag + slots < own_pieces):  # that has left its slot
-                            arch.cp_async_bulk_wait_group(lag, read=True)
-                            slot = 2 * ((piece - lag) % slots) + group
-                            fill(
-                                epilogue, pieces, vectors, slot, 2 * m + group, column + slots - lag, batch, store_n,
-                                tma_d, matrix,
-                            )  # fmt: skip
-                    scheduler.advance_to_next_work()
-                    work = scheduler.get_current_work()
-                    arch.cp_async_bulk_wait_group(0, read=True)
-                    if work.is_valid_tile:
-                        m, n, layer = work.tile_idx
-                        batch, split = share_of(layer, splits, apart)
-                        for piece in cute.range_constexpr(slots):
-                            column = tile_pieces * n + part * own_pieces + piece
-                            slot = 2 * piece + group
-                            fill(epilogue, pieces, vectors, slot, 2 * m + group, column, batch, store_n, tma_d, matrix)
+                        slot = 2 * piece + group
+                        fill(epilogue, pieces, vectors, slot, 2 * m + group, column, batch, store_n, tma_d, matrix)
         elif cute.const_expr(gathers):
             gather(tma_a, gathered, sA, scheduler, splits, part, parts, k_tiles)
-        elif cute.const_expr(exchange.brings or exchange.sends):
+        elif cute.const_expr(exchange.brings):
             others.talk()
         if cute.const_expr(parts > 1):
             arch.cluster_wait()

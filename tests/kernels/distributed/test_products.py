@@ -138,23 +138,28 @@ def test_a_cut_has_room_for_what_is_brought():
                ._replace(stages=4))  # fmt: skip
 
 
-def launches(kind, cut):
-    """The kernel and its arguments on the first of two ranks."""
+def launches(kind, cut, ranks=2):
+    """The kernel and its arguments on the first rank."""
     if kind == "gather":
-        p = Gathered(2, 512, 512, 512, cut=cut)
+        p = Gathered(ranks, 512, 512, 512, cut=cut)
         return plan.all_gather_matmul(p.peers, p.b[0], p.c[0], p.dtype, 0, p.signals[0], p.rooms[0], 66, cut)
     once = kind == "one shot"
-    p = Scattered(2, 512, 512, 512, cut=cut) if kind == "scatter" else Reduced(2, 1024, 512, 512, cut=cut, once=once)
-    a, b = random((1024, 512) if once else (2, 512, 512), p.dtype), random((512, 512), p.dtype)
+    m = 512 * ranks
+    p = (
+        Scattered(ranks, 512, 512, 512, cut=cut)
+        if kind == "scatter"
+        else Reduced(ranks, m, 512, 512, cut=cut, once=once)
+    )
+    a, b = random((m, 512) if once else (ranks, 512, 512), p.dtype), random((512, 512), p.dtype)
     if kind == "scatter":
         return plan.matmul_reduce_scatter(a, b, p.c[0], p.peers, p.dtype, 0, p.signals[0], 66, cut)
     return plan.matmul_all_reduce(a, b, p.c[0], *p.memory, p.dtype, 0, p.signals[0], 66, cut)
 
 
 @SLOW
-@pytest.mark.parametrize("tile_n", [256, 192, 128, 64])
+@pytest.mark.parametrize("tile_n, ranks", [(256, 2), (192, 2), (128, 2), (64, 2), (256, 4), (128, 8)])
 @pytest.mark.parametrize("kind", ["gather", "scatter", "two shots", "one shot"])
-def test_they_compile_without_a_spill(kind, tile_n):
-    kernel, arguments, _ = launches(kind, Plan(tile_n, 2))
+def test_they_compile_without_a_spill(kind, tile_n, ranks):
+    kernel, arguments, _ = launches(kind, Plan(tile_n, 2), ranks)
     made = cute.compile(kernel, arguments, arch="sm_90a")
     assert made.resources.spill_stores == 0 and not made.notes
