@@ -39,9 +39,9 @@ class Keys:
     """Other GPUs' keys and values as the kernel has them. rank: this GPU's number. slots: of the pieces. k, v: their
     `Copies`. tile_n: keys of a block. sources: GPUs that are visited, this one too. others: without it. per: blocks of
     a GPU. rows: pieces along a GPU's rows. of_k, of_v: pieces along the columns of the heads that are brought together.
-    across: of both. each: pieces of a set of heads, of a GPU and of the batch. heads: so many, of K and V. sets: of such
-    heads. batch: how many. others, per, across, each and sets are divisors. arrived: how many pieces of a place have
-    come, of the launches until now. ended: blocks of this launch that have brought their share."""
+    across: of both. each: pieces of a set of heads, of a GPU and of the batch. heads: so many, of K and V. sets: of
+    such heads. batch: how many. others, per, across, each and sets are divisors. arrived: how many pieces of a place
+    have come, of the launches until now. ended: blocks of this launch that have brought their share."""
 
     dtype: Any
     slots: Slots
