@@ -47,7 +47,8 @@ def ring_attention(
     `all_gather_matmul` about the first call, graphs, gradients and ranks that do not come holds here.
     """
     what = "ring_attention"
-    entry.refuse_gradients(what, [q, k, v, out])
+    instead = "gather k and v by torch.distributed.nn.functional.all_gather and call flash_attention"
+    entry.refuse_gradients(what, [q, k, v, out], instead)
     own = group_of(group, what)
     if own.world == 1:
         return flash_attention(q, k, v, causal=causal, scale=scale, return_lse=return_lse, out=out)
