@@ -26,11 +26,11 @@ class Attended:
 
     def __init__(
         self, ranks: int, rows: int, heads: tuple[int, int] = (1, 1), dims: tuple[int, int] = (64, 64), batch: int = 1,
-        causal: bool = False, dtype: Any = cute.BFloat16, **options: Any,
+        causal: bool = False, dtype: Any = cute.BFloat16, zigzag: bool = False, **options: Any,
     ) -> None:  # fmt: skip
         (of_q, of_k), (d, dv) = heads, dims
         self.options = Options(1 / math.sqrt(d), right=0 if causal else None, **options)
-        self.ranks, self.dtype, self.causal = ranks, dtype, causal
+        self.ranks, self.dtype, self.causal, self.zigzag = ranks, dtype, causal, zigzag
         shapes = (batch, rows, of_k, d), (batch, rows, of_k, dv)
         self.k, self.v = (cute.sim.symmetric(shape, dtype, ranks) for shape in shapes)
         self.peers = [cute.runtime.from_symmetric(t, assumed_align=16) for t in (self.k, self.v)]
@@ -49,7 +49,7 @@ class Attended:
             self.o[rank].fill(np.nan)
             self.lse[rank].fill(np.nan)
         plans = [
-            keys_plan.ring_attention(q, *self.peers, o, lse, rank, signals, room, sms, self.options)
+            keys_plan.ring_attention(q, *self.peers, o, lse, rank, signals, room, sms, self.options, zigzag=self.zigzag)
             for rank, (q, o, lse, signals, room) in enumerate(
                 zip(self.q, self.o, self.lse, self.signals, self.rooms, strict=True)
             )
@@ -60,6 +60,14 @@ class Attended:
         for rank in range(self.ranks):
             self.check(rank)
 
+    def positions(self, rank: int) -> Any:
+        """Say where in the sequence each of a rank's rows is."""
+        rows = self.q[rank].shape[1]
+        if not self.zigzag:
+            return rank * rows + np.arange(rows)
+        chunks = np.arange(rows * self.ranks).reshape(2 * self.ranks, rows // 2)
+        return np.concatenate([chunks[rank], chunks[::-1][rank]])
+
     def check(self, rank: int) -> None:
         """Compare a rank's part with float64."""
         q, o, lse = (x[rank].astype(np.float64) for x in (self.q, self.o, self.lse))
@@ -67,8 +75,8 @@ class Attended:
                 for t in (self.k, self.v))  # fmt: skip
         scores = self.options.scale * np.einsum("bqhd,bkhd->bhqk", q, k)
         if self.causal:
-            at = rank * q.shape[1] + np.arange(q.shape[1])
-            scores[..., at[:, None] < np.arange(k.shape[1])] = -np.inf
+            at = np.concatenate([self.positions(r) for r in range(self.ranks)])
+            scores[..., self.positions(rank)[:, None] < at] = -np.inf
         top = scores.max(-1, keepdims=True)
         p = np.exp(scores - top)
         want = np.einsum("bhqk,bkhd->bqhd", p / p.sum(-1, keepdims=True), v)
