@@ -95,8 +95,8 @@ def make_blocks(form, rows, always=True):
 
 
 def make_ring(form, blocks_of):
-    """The functions of a tile's blocks of the keys of several GPUs: `blocks_of` and `block_at`, in the place of those of
-    `make_blocks`, and `whole_of` and `mask`. form: a family's. blocks_of: of this GPU's own keys alone, which are
+    """The functions of a tile's blocks of the keys of several GPUs: `blocks_of` and `block_at`, in the place of those
+    of `make_blocks`, and `whole_of` and `mask`. form: a family's. blocks_of: of this GPU's own keys alone, which are
     visited first."""
     tile_m, tile_n, pack, has_right = form.tile_m, form.tile_n, form.pack, form.right
 

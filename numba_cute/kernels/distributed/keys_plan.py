@@ -130,7 +130,7 @@ def keys_of(
     _, k_layout, v_layout = (cute.slice_(x, (None, None, 0)) for x in layouts(form))
     height, columns = slots.tile(form.dtype)
     near, far = rank if form.right else world - 1, world - 1 - rank if halves else 0
-    rows = keys // 2 if halves else keys
+    rows = keys // 2 if halves else keys  # of a chunk
     blocks = math.ceil(rows / form.tile_n)
     # Blocks that are read come whole: keys behind a first chunk weigh nothing, but 0 times NaN is NaN.
     down = blocks * form.tile_n // height if halves else math.ceil(rows / height)
@@ -143,8 +143,9 @@ def keys_of(
         form.dtype, slots, cute.Int32(rank),
         copies_of(form, k, room.k, slots, k_layout, (form.tile_n, form.d), False),
         copies_of(form, v, room.v, slots, v_layout, (form.dv, form.tile_n), True),
-        form.tile_n, *map(cute.Int32, (near, far, rows)), chunks, per, *map(cute.Int32, (down, of_k, of_v)), across,
-        each, cute.Int32(heads), sets, cute.Int32(batch), plan.view(room.arrived), plan.view(room.ended), signals,
+        form.tile_n, cute.Int32(near), cute.Int32(far), cute.Int32(rows), chunks, per,
+        *map(cute.Int32, (down, of_k, of_v)), across, each, cute.Int32(heads), sets, cute.Int32(batch),
+        plan.view(room.arrived), plan.view(room.ended), signals,
     )  # fmt: skip
 
 
