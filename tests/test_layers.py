@@ -65,11 +65,17 @@ MAY_IMPORT["cli"] = {FACADE, "seam", "isa", "dtypes", "config", "ir", "inspectin
 MAY_IMPORT["__main__"] = {FACADE, "seam", "cli"}
 
 THIRD_PARTY = {
-    "numba": "compiler",
-    "llvmlite": "compiler",
     "cuda": "compiler",
     "greenlet": "sim",
     "xdsl": "ir",
+}
+
+# The files that import numba, numba-cuda and llvmlite, by the longest name that fits: all others take names from them.
+SEAM_OF_NUMBA = {
+    "numba": ("numba_cute/compiler/ground/numba.py",),
+    "numba.cuda": ("numba_cute/compiler/ground/numba_cuda.py", "numba_cute/compiler/ground/numba.py"),
+    "numba_cuda": (),
+    "llvmlite": ("numba_cute/compiler/ground/llvmlite.py",),
 }
 
 ALLOWED = {
@@ -241,11 +247,29 @@ def faults_of_layer(path: Path) -> list[str]:
             continue
         elif here == "kernels" and module == "numba.cuda":
             continue  # `from numba import cuda`, as its users write
+        elif not in_seam_of_numba(relative(path), module):
+            bad.append(f"{relative(path)}:{line}: {module} belongs in compiler/ground/ only, in the file named so")
         elif module.split(".")[0] in THIRD_PARTY and here != THIRD_PARTY[module.split(".")[0]]:
             bad.append(f"{relative(path)}:{line}: {module} belongs in {THIRD_PARTY[module.split('.')[0]]}/ only")
         elif here in ("seam", "layout") and module.split(".")[0] not in sys.stdlib_module_names:
             bad.append(f"{relative(path)}:{line}: {here} uses the standard library only, not {module}")
     return bad
+
+
+def in_seam_of_numba(file: str, module: str) -> bool:
+    """Say whether a file may import a module as far as it is of numba or llvmlite."""
+    names = [n for n in SEAM_OF_NUMBA if f"{module}.".startswith(f"{n}.")]
+    return not names or file in SEAM_OF_NUMBA[max(names, key=len)]
+
+
+def test_numba_and_llvmlite_have_a_file_each():
+    ground, other = "numba_cute/compiler/ground", "numba_cute/compiler/bridge/values.py"
+    assert in_seam_of_numba(f"{ground}/numba_cuda.py", "numba.cuda.types")
+    assert in_seam_of_numba(f"{ground}/llvmlite.py", "llvmlite.ir")
+    assert in_seam_of_numba(other, "numbaish") and in_seam_of_numba(other, "numpy")
+    for module in ("numba", "numba.core.errors", "numba.cuda.types", "numba_cuda", "llvmlite.ir"):
+        assert not in_seam_of_numba(other, module)
+    assert not in_seam_of_numba(f"{ground}/numba_cuda.py", "numba.core.types")
 
 
 def module_of(path: Path) -> str:

@@ -9,17 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from numba.cuda.compiler import CUDACompiler, CUDANativeLowering, CUDATranslateBytecode
-from numba.cuda.core.bytecode import FunctionIdentity
-from numba.cuda.core.typed_passes import InlineOverloads, NopythonRewrites, NopythonTypeInference
-from numba.cuda.core.untyped_passes import (
-    ExtractByteCode,
-    GenericRewrites,
-    InlineClosureLikes,
-    LiteralPropagationSubPipelinePass,
-    ReconstructSSA,
-)
-
 from .. import promotion
 from ..seam.ground.packages import package_of
 from ..seam.source.class_statements import without_classes
@@ -27,6 +16,20 @@ from ..seam.source.language import refuse_code
 from ..seam.source.with_statements import without_with
 from .bridge import contexts, settings
 from .ground import memory, ownership
+from .ground.numba_cuda import (
+    CUDACompiler,
+    CUDANativeLowering,
+    CUDATranslateBytecode,
+    ExtractByteCode,
+    FunctionIdentity,
+    GenericRewrites,
+    InlineClosureLikes,
+    InlineOverloads,
+    LiteralPropagationSubPipelinePass,
+    NopythonRewrites,
+    NopythonTypeInference,
+    ReconstructSSA,
+)
 from .inspection import operations
 from .passes.audit import Audit
 from .passes.comprehensions import HANDLERS

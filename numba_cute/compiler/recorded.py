@@ -3,10 +3,7 @@
 
 from __future__ import annotations
 
-from numba.cuda.compiler import CUDANativeLowering
-from numba.cuda.core.compiler_machinery import register_pass
-from numba.cuda.lowering import CUDALower
-
+from .ground.numba_cuda import CUDALower, CUDANativeLowering, register_pass
 from .inspection.operations import Recorded
 from .passes.lower import Lower, Lowering
 

@@ -19,7 +19,7 @@ from numba.cuda.cudadrv.driver import CudaAPIError
 import numba_cute as cute
 from numba_cute import arch, config
 from numba_cute.compiler.ground.target import compiling_for
-from numba_cute.compiler.host import launching, tensormap
+from numba_cute.compiler.host import functions, launching, tensormap
 from numba_cute.compiler.host.configured import Configured
 from numba_cute.compiler.host.native import plans
 from numba_cute.isa.facts.tensormap import Im2col, Im2colWide, TensorMapRecord
@@ -70,11 +70,11 @@ def launches(monkeypatch):
     monkeypatch.setattr(devices, "get_context", lambda *_: context)
     monkeypatch.setattr(codegen.CUDACodeLibrary, "get_cufunc", lambda self: cufunc)
     monkeypatch.setattr(dispatcher._Kernel, "bind", lambda self: None)
-    monkeypatch.setattr(launching, "native_driver", lambda: made.driver)
+    monkeypatch.setattr(functions, "native_driver", lambda: made.driver)
     monkeypatch.setattr(plans, "driver", lambda: made.driver)
     monkeypatch.setattr(plans, "current_context", lambda: GPU)
     monkeypatch.setattr("numba_cute.seam.hooks.driver.DRIVER.known", lambda address: True)
-    monkeypatch.setattr(launching.bindings, "cuGetErrorString", lambda error: (0, b"it is refused"))
+    monkeypatch.setattr(functions.bindings, "cuGetErrorString", lambda error: (0, b"it is refused"))
     with config.override(cache=False), compiling_for("sm_90a"):
         yield made
 

@@ -11,11 +11,13 @@ import sys
 import types
 
 import pytest
-from numba.cuda import types as numba_types
+from numba.cuda import cgutils, types as numba_types
 from numba.cuda.compiler import CUDAFlags
 
 import numba_cute as cute
 from numba_cute.compiler import patches
+from numba_cute.compiler.ground import versions
+from numba_cute.compiler.ground.versions import NUMBA_CUDA
 from numba_cute.compiler.patches import PATCHES, Patch, digest_of
 
 CHANGED = """
@@ -127,20 +129,20 @@ def test_a_patch_makes_its_attribute_of_what_stood_there(monkeypatch):
     ids=["missing", "changed", "changed beside it", "come to be", "changed beside what is added"],
 )
 def test_another_numba_is_refused_with_the_versions_and_what_to_do_before_any_patch(patch, how, monkeypatch):
-    monkeypatch.setattr(patches, "version", lambda name: "0.31.7")
+    monkeypatch.setattr(versions, "version", lambda name: "0.31.7")
     before = Plain.works
     with pytest.raises(cute.CuteError) as caught:
         patches.apply([PATCH, ADDED, patch])
     said = str(caught.value)
     assert said.startswith(f"numba-cuda 0.31.7: {how}")
-    assert f"which replaces it {patch.why}, is written for numba-cuda {patches.WRITTEN_FOR[-1]}" in said
-    assert f"pip install numba-cuda=={patches.WRITTEN_FOR[-1]}" in said
+    assert f"which replaces it {patch.why}, is written for numba-cuda {NUMBA_CUDA.tried[-1]}" in said
+    assert f"pip install numba-cuda=={NUMBA_CUDA.tried[-1]}" in said
     assert Plain.works is before and "works" not in vars(Without)
 
 
-@pytest.mark.parametrize("installed, ok", [(patches.WRITTEN_FOR[-1], True), ("0.31.7", False)])
+@pytest.mark.parametrize("installed, ok", [(NUMBA_CUDA.tried[-1], True), ("0.31.7", False)])
 def test_without_numbas_source_its_version_decides(installed, ok, monkeypatch):
-    monkeypatch.setattr(patches, "version", lambda name: installed)
+    monkeypatch.setattr(versions, "version", lambda name: installed)
     made: dict[str, object] = {}
     exec("def works(self, x): return x + 1", made)
     patch = dataclasses.replace(PATCH, owner=type("NoSource", (), {"works": made["works"]}))
@@ -165,6 +167,23 @@ print(_LaunchConfiguration.__init__ is before)
     said, untouched = done.stdout.splitlines()
     assert said.startswith("CuteError numba-cuda ") and "CUDADispatcher.recompile" in said and "pip install" in said
     assert untouched == "True"
+
+
+@pytest.mark.parametrize(
+    "installed, told",
+    [("0.31.0", "pip install -U numba-cute"), ("0.29.3", f"pip install numba-cuda=={NUMBA_CUDA.tried[-1]} (http"),
+     (NUMBA_CUDA.tried[-1], "imported before numba_cute")],
+    ids=["newer", "older", "the same"],
+)  # fmt: skip
+def test_a_numba_cuda_that_lacks_a_name_is_refused_with_what_to_do(installed, told, monkeypatch):
+    monkeypatch.setattr(versions, "version", lambda name: installed)
+    monkeypatch.delattr(cgutils, "pack_array")
+    monkeypatch.delitem(sys.modules, "numba_cute.compiler.ground.numba_cuda")
+    with pytest.raises(cute.CuteError) as caught:
+        versions.check()
+    said = str(caught.value)
+    assert said.startswith(f"numba-cuda {installed}: cannot import name 'pack_array' from 'numba.cuda.cgutils'. ")
+    assert f"pip install numba-cuda=={NUMBA_CUDA.tried[-1]}" in said and told in said
 
 
 def test_a_patch_s_source_is_what_python_says_it_is():

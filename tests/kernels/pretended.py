@@ -17,7 +17,7 @@ from numba.cuda import codegen, dispatcher
 from numba.cuda.cudadrv import devicearray, devices, driver as cuda_driver
 
 from numba_cute import config, torch_ops, utils
-from numba_cute.compiler.host import arguments, launching, tensormap
+from numba_cute.compiler.host import arguments, functions, tensormap
 from numba_cute.compiler.host.native import plans, templates
 from numba_cute.seam.hooks.driver import DRIVER
 
@@ -85,11 +85,11 @@ def pretended(capability: tuple[int, int] = (9, 0)) -> Iterator[Gpu]:
             patch.setattr(holder, "get_current_device", lambda: device, raising=False)
         patch.setattr(devices, "get_context", lambda *_: context)
         patch.setattr(cuda_driver, "driver", SimpleNamespace(**calls))
-        patch.setattr(launching.driver, "driver", cuda_driver.driver)
+        patch.setattr(functions.driver, "driver", cuda_driver.driver)
         patch.setattr(devicearray, "_to_strided_memory_view", _view)
         patch.setattr(codegen.CUDACodeLibrary, "get_cufunc", _code)
         patch.setattr(dispatcher._Kernel, "bind", lambda kernel: kernel._codelibrary.get_cubin())
-        patch.setattr(launching, "native_driver", lambda: made.driver)
+        patch.setattr(functions, "native_driver", lambda: made.driver)
         patch.setattr(plans, "driver", lambda: made.driver)
         patch.setattr(plans, "current_context", lambda: gpu.CONTEXT)
         patch.setattr(tensormap, "encode", gpu.encode)

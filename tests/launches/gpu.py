@@ -16,7 +16,7 @@ from numba.cuda.cudadrv import devices
 from numba_cute import config
 from numba_cute.compiler.bridge.object_types import Value
 from numba_cute.compiler.ground.target import compiling_for
-from numba_cute.compiler.host import arguments, launching, tensormap
+from numba_cute.compiler.host import arguments, functions, tensormap
 from numba_cute.compiler.host.kernel import CuteKernel
 from numba_cute.compiler.host.native import driver, packing, plans, templates
 
@@ -141,7 +141,7 @@ def a_gpu():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(devices, "get_context", lambda *_: context)
         patch.setattr(dispatcher.CUDADispatcher, "compile", compiled)
-        patch.setattr(launching, "native_driver", lambda: made.driver)
+        patch.setattr(functions, "native_driver", lambda: made.driver)
         patch.setattr(plans, "driver", lambda: made.driver)
         patch.setattr(plans, "current_context", lambda: CONTEXT)
         patch.setattr(tensormap, "encode", encode)

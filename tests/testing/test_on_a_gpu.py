@@ -68,6 +68,7 @@ def test_graphs_and_events_agree_on_long_kernels(arrays):
     assert graphed == pytest.approx(plain, rel=0.5 if SHARED else 0.1)
 
 
+@pytest.mark.skipif(SHARED, reason="times are those of the GPU alone")
 def test_graphs_leave_the_hosts_time_out(arrays):
     stream, small = cuda.stream(), [a[:1024] for a in arrays]
     launch = copy(small, stream, 4)

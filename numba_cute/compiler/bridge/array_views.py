@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir
-from numba.cuda import cgutils, types
-from numba.cuda.np.arrayobj import make_array
-
 from ... import dtypes, seam
 from ...seam import CuteError
 from ..emit.leaves import NumberLeaf
 from ..emit.tracer import Tracer
+from ..ground import llvmlite as ir
+from ..ground.builder import Builder
+from ..ground.llvmlite import unpack_tuple
+from ..ground.numba_cuda import make_array, types
 from .shared_arrays import SharedArray
 
 _I32 = ir.IntType(32)
@@ -33,8 +33,8 @@ def view_of(ty: types.Array, value: Any, tracer: Tracer) -> seam.ArrayView:
         b = tracer.builder
         array = make_array(ty)(tracer.context, b, value)
         data = _data_address(b, array.data, shared)
-        shape = tuple(NumberLeaf(types.int64, v) for v in cgutils.unpack_tuple(b, array.shape, ty.ndim))
-        strides = tuple(NumberLeaf(types.int64, v) for v in cgutils.unpack_tuple(b, array.strides, ty.ndim))
+        shape = tuple(NumberLeaf(types.int64, v) for v in unpack_tuple(b, array.shape, ty.ndim))
+        strides = tuple(NumberLeaf(types.int64, v) for v in unpack_tuple(b, array.strides, ty.ndim))
     size = dtype.bytes
     elements: list[Any] = [tracer.arith("sdiv", s, size) for s in strides]
     if ty.layout == "C":
@@ -54,7 +54,7 @@ def given_array(view: seam.ArrayView) -> Any:
     return vars(view).get(_GIVEN)
 
 
-def _data_address(builder: Any, data: Any, shared: bool) -> NumberLeaf:
+def _data_address(builder: Builder, data: Any, shared: bool) -> NumberLeaf:
     """Return where an array's elements begin: anywhere in memory, or in shared memory."""
     if not shared:
         return NumberLeaf(types.uint64, builder.ptrtoint(data, ir.IntType(64)))

@@ -12,11 +12,6 @@ import inspect
 from types import MethodType
 from typing import Any
 
-from numba.cuda import types, typing
-from numba.cuda.cudadecl import registry as typing_registry
-from numba.cuda.cudaimpl import registry as lowering_registry
-from numba.cuda.typing.templates import AttributeTemplate
-
 from ... import seam
 from ...seam import CuteError
 from ...seam.ground.names import UnknownName, unknown
@@ -25,7 +20,9 @@ from ...seam.marks.host_objects import function_of, is_snapshot, python_of
 from ...seam.source.language import follows_python, immutable
 from ..emit.leaves import dtype_of
 from ..emit.tracer import Tracer
+from ..ground.builder import Builder, Target
 from ..ground.errors import as_typing_error
+from ..ground.numba_cuda import AttributeTemplate, lowering_registry, types, typing, typing_registry
 from ..ground.refusals import kind
 from . import contexts, struct_operators, structs
 from .field_types import refuse_other_values
@@ -96,7 +93,7 @@ class ValueAttributes(AttributeTemplate):
 
 
 @lowering_registry.lower_getattr_generic(Value)
-def value_getattr(context: Any, builder: Any, typ: Value, val: Any, attr: str) -> Any:
+def value_getattr(context: Target, builder: Builder, typ: Value, val: Any, attr: str) -> Any:
     tracer = Tracer(context, builder)
     obj = abstract(typ, val, tracer)
     if _own_function(obj, attr) is not None or _is_method(obj, attr):
@@ -110,13 +107,13 @@ def value_getattr(context: Any, builder: Any, typ: Value, val: Any, attr: str) -
 
 @lowering_registry.lower_getattr_generic(types.NamedTuple)
 @lowering_registry.lower_getattr_generic(types.NamedUniTuple)
-def _named_tuple_getattr(context: Any, builder: Any, typ: Any, val: Any, attr: str) -> Any:
+def _named_tuple_getattr(context: Target, builder: Builder, typ: Any, val: Any, attr: str) -> Any:
     return builder.extract_value(val, typ.fields.index(attr)) if attr in typ.fields else val  # of a method
 
 
 @lowering_registry.lower_getattr(types.Number, "width")
 @lowering_registry.lower_getattr(types.Boolean, "width")
-def _number_width(context: Any, builder: Any, typ: Any, val: Any) -> Any:
+def _number_width(context: Target, builder: Builder, typ: Any, val: Any) -> Any:
     return context.get_constant(types.intp, dtype_of(types.unliteral(typ)).width)
 
 
@@ -149,7 +146,7 @@ def _assign(obj: Any, attr: str, value: Any) -> None:
 
 
 @lowering_registry.lower_setattr_generic(Value)
-def value_setattr(context: Any, builder: Any, sig: Any, args: Any, attr: str) -> None:
+def value_setattr(context: Target, builder: Builder, sig: Any, args: Any, attr: str) -> None:
     tracer = Tracer(context, builder)
     with seam.running(tracer):
         obj, value = (abstract(t, a, tracer) for t, a in zip(sig.args, args))

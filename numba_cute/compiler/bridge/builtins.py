@@ -12,17 +12,17 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from numba import cuda
-from numba.cuda import cgutils, types, typing
-from numba.cuda.typing.templates import AbstractTemplate
-
 from ... import seam
 from ...seam import CuteError
 from ...seam.guards.messages import no_array
 from ...seam.marks.decorators import no_step
 from ..emit.leaves import NumberLeaf
 from ..emit.tracer import Tracer
+from ..ground.builder import Builder, Target
 from ..ground.errors import as_typing_error
+from ..ground.llvmlite import create_struct_proxy
+from ..ground.numba import cuda
+from ..ground.numba_cuda import AbstractTemplate, types, typing
 from . import contexts, objects
 from .object_types import Value
 from .values import abstract, concrete, numba_type
@@ -126,7 +126,7 @@ def _typed(fn: _Function, args: Any) -> Any:
 
 
 def _lower(fn: _Function, *kinds: Any, key: Any = None) -> None:
-    def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    def lower(context: Target, builder: Builder, sig: Any, args: Any) -> Any:
         tracer = Tracer(context, builder)
         return concrete(_call(fn, sig.args, args, tracer), sig.return_type, tracer)
 
@@ -161,10 +161,10 @@ def _refuse_lazy(func: Any, args: Any) -> None:
         raise as_typing_error(CuteError(f"{key.__name__} in a kernel: write a list, [f(x) for x in …], or a loop"))
 
 
-def _range(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+def _range(context: Target, builder: Builder, sig: Any, args: Any) -> Any:
     """Lower `range(start, stop, step)`: of no rounds where the step is 0, where Python raises. Numba would end the
     kernel there."""
-    state = cgutils.create_struct_proxy(sig.return_type)(context, builder)
+    state = create_struct_proxy(sig.return_type)(context, builder)
     start, stop, step = args
     no_step = builder.icmp_signed("==", step, step.type(0))
     state.start, state.stop = start, builder.select(no_step, start, stop)

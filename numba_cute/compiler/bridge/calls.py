@@ -17,11 +17,6 @@ from collections.abc import Callable
 from types import FunctionType, GeneratorType, MethodType, SimpleNamespace
 from typing import Any
 
-from numba.cuda import types, typing
-from numba.cuda.core.errors import TypingError
-from numba.cuda.dispatcher import CUDADispatcher
-from numba.cuda.typing.templates import fold_arguments
-
 from ... import promotion, seam
 from ...seam import CuteError
 from ...seam.ground import watching
@@ -37,9 +32,11 @@ from ...seam.source.identity import asks_for_identity
 from ...seam.source.language import GENERATOR, follows_python, no_operator, refuse_code
 from ...seam.source.with_statements import has_with, without_with
 from ..emit.tracer import Tracer
+from ..ground.builder import Builder, Target
 from ..ground.errors import as_typing_error
 from ..ground.faults import Final, in_words, is_numbas, may_be_jitted, tells_more
 from ..ground.memory import LASTING, memory
+from ..ground.numba_cuda import CUDADispatcher, TypingError, fold_arguments, types, typing
 from ..ground.refusals import NUMBAS, SIGNS, kind
 from . import contexts, effects, tree
 from .kinds import note_traced
@@ -236,7 +233,7 @@ def _numba_call(key: Any, receiver: Any, function: Any, args: Any, kws: Any) -> 
     context = contexts.typing_context()
     inner = function.get_call_type(context, args, dict(kws))
 
-    def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
+    def lower(context: Target, builder: Builder, sig: Any, values: Any) -> Any:
         return context.get_function(function, inner)(builder, values)
 
     made = typing.signature(inner.return_type, *inner.args).replace(pysig=inner.pysig)
@@ -288,7 +285,7 @@ def _jit_call(key: Any, receiver: Any, fn: Any, args: Any, kws: Any, memo: Any) 
     rest = [i for i, n in enumerate(names) if i >= len(own) and n not in held]
     types_ = tuple(inner.args[i] for i in rest)
 
-    def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
+    def lower(context: Target, builder: Builder, sig: Any, values: Any) -> Any:
         at = dict(zip(rest, values[1:] if bound else values))
         if key[0] is BoundTraced:
             at[0] = values[0]
@@ -485,7 +482,7 @@ def _lowering(key: Any, receiver: Any, find: Any, real: Any, order: list[int], t
     bound = _has_receiver(key, receiver)
     full = ((receiver,) if bound else ()) + types_
 
-    def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    def lower(context: Target, builder: Builder, sig: Any, args: Any) -> Any:
         tracer = Tracer(context, builder)
         self_value = args[0] if bound else context.get_value_type(receiver)(None)
         values = [abstract(t, a, tracer) for t, a in zip(types_, args[1:] if bound else args)]

@@ -8,10 +8,6 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from numba.cuda import types, typing
-from numba.cuda.descriptor import cuda_target
-from numba.cuda.typing.templates import AbstractTemplate
-
 from ... import seam
 from ...dtypes import DType
 from ...seam import CuteError
@@ -19,7 +15,9 @@ from ...seam.ground.names import member_of
 from ...seam.marks.host_objects import is_snapshot
 from ..emit.leaves import class_of_number, dtype_of
 from ..emit.tracer import Tracer
+from ..ground.builder import Builder, Target
 from ..ground.errors import as_typing_error
+from ..ground.numba_cuda import AbstractTemplate, cuda_target, types, typing
 from . import contexts
 from .list_types import is_list
 from .object_types import StructRef, Value
@@ -158,7 +156,7 @@ def _getattr(args: Any) -> Any:
     result = contexts.typing_context().resolve_getattr(args[0], name) if found else args[2]
     key = ("attribute of a value", args)
 
-    def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
+    def lower(context: Target, builder: Builder, sig: Any, values: Any) -> Any:
         if not found:
             return values[2]
         return context.get_getattr(args[0], name)(context, builder, args[0], values[0], name)
@@ -188,7 +186,7 @@ def _implementation(result: types.Type) -> Any:
     if result not in _KNOWN:
         key = _KNOWN[result] = ("class of a value", result)
 
-        def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        def lower(context: Target, builder: Builder, sig: Any, args: Any) -> Any:
             if isinstance(result, types.Literal):
                 return context.get_constant_generic(builder, types.unliteral(result), result.literal_value)
             return context.get_value_type(result)(None)

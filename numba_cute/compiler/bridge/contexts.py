@@ -15,18 +15,9 @@ from contextlib import contextmanager
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
-from numba.cuda import types, typing
-from numba.cuda.core.base import OverloadSelector
-from numba.cuda.core.errors import NumbaNotImplementedError, TypingError
-from numba.cuda.datamodel import models
-from numba.cuda.descriptor import cuda_target
-from numba.cuda.dispatcher import CUDADispatcher
-from numba.cuda.extending import register_model
-from numba.cuda.target import CUDATypingContext
-from numba.cuda.typing.templates import fold_arguments, make_concrete_template
-
 from ... import promotion
 from ...seam import CuteError, InternalError, is_struct_class
+from ...seam.ground.counterparts import counterpart
 from ...seam.ground.names import WrongArguments, other_arguments
 from ...seam.marks import plain
 from ...seam.marks.host_objects import mapping_of
@@ -36,6 +27,21 @@ from ..emit.leaves import dtype_of
 from ..ground.building import building_kernel, kernel
 from ..ground.errors import as_typing_error
 from ..ground.memory import lowering_of
+from ..ground.numba import OtherTypingError
+from ..ground.numba_cuda import (
+    CUDADispatcher,
+    CUDATypingContext,
+    NumbaNotImplementedError,
+    OverloadSelector,
+    TypingError,
+    cuda_target,
+    fold_arguments,
+    make_concrete_template,
+    models,
+    register_model,
+    types,
+    typing,
+)
 from ..ground.ownership import is_own_type
 from . import devices, tree
 from .integer_functions import OF_INTEGERS
@@ -43,11 +49,6 @@ from .list_types import is_list
 from .object_types import BoundTraced, StructRef, Value
 from .registries import Registries
 from .shared_arrays import in_shared_memory
-
-try:  # what the types that numba-cuda takes from the package numba raise: its own inference would not go on after it
-    from numba.core.errors import TypingError as _OtherTypingError
-except ImportError:
-    _OtherTypingError = TypingError  # type: ignore[misc]
 
 _OF_NUMBERS = ("to", "ir_value")
 """Methods of numbers that are known only at run time."""
@@ -114,7 +115,7 @@ def _of_one_class() -> Iterator[None]:
     """Raise a typing error of either class as one that numba-cuda's inference holds back."""
     try:
         yield
-    except _OtherTypingError as e:
+    except OtherTypingError as e:
         if isinstance(e, TypingError):
             raise
         raise TypingError(str(e)) from e
@@ -232,6 +233,7 @@ class CuteTypingContext(CUDATypingContext):
         if type(val) is float and promotion.followed():
             return RULE["constant"](val)
         try:
+            val = counterpart(val)
             plain.refuse_own_operators(val)
         except CuteError as e:
             raise as_typing_error(e) from e

@@ -14,12 +14,11 @@ from collections.abc import Iterator
 from types import FunctionType
 from typing import Any, NamedTuple
 
-from numba.cuda import types
-
 from ... import seam
 from ...seam.marks import plain
 from ..emit.leaves import RegFile
 from ..ground.memory import effects_of
+from ..ground.numba_cuda import types
 from . import tree
 from .leaf_types import Registers
 from .object_types import StructRef, Value

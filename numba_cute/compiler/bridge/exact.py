@@ -18,12 +18,12 @@ from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, Modul
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.cuda.dispatcher import CUDADispatcher
 
 from ... import dtypes, seam
 from ...seam.ground.packages import LIBRARY
 from ...seam.marks.host_objects import python_of
 from ...seam.marks.plain import fields_of, is_plain_class
+from ..ground.numba_cuda import CUDADispatcher
 
 _ALONE = (int, bool, str, bytes, type(None), type(Ellipsis), type(NotImplemented), CodeType)
 """Types whose objects never change, and are one if they are equal."""

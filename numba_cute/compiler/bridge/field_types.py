@@ -6,11 +6,10 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from numba.cuda import types
-
 from ... import promotion, seam
 from ...seam import CuteError
 from ...seam.ground.names import no_field
+from ..ground.numba_cuda import types
 from ..ground.refusals import kind
 from . import tree
 from .given_floats import GivenFloat, number_type

@@ -7,17 +7,12 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-from llvmlite import ir as llvm
-from numba.cuda import types
-from numba.cuda.core import ir
-from numba.cuda.cudaimpl import registry as lowering_registry
-from numba.cuda.datamodel import models
-from numba.cuda.extending import register_model
-from numba.cuda.typing.typeof import typeof_impl
-
 from ... import promotion
 from ...dtypes import DType
 from ..emit.leaves import dtype_of, scalar_type
+from ..ground import llvmlite as llvm
+from ..ground.builder import Builder, Target
+from ..ground.numba_cuda import ir, lowering_registry, models, register_model, typeof_impl, types
 
 
 class GivenFloat(types.Type):
@@ -56,7 +51,7 @@ def _of_static_float(obj: StaticFloat, c: Any) -> GivenFloat:
 
 
 @lowering_registry.lower_constant(GivenFloat)
-def _constant(context: Any, builder: Any, ty: GivenFloat, obj: Any) -> Any:
+def _constant(context: Target, builder: Builder, ty: GivenFloat, obj: Any) -> Any:
     return context.get_constant(types.float64, ty.value)
 
 

@@ -8,14 +8,13 @@ import inspect
 from types import CodeType
 from typing import Any
 
-from numba.cuda import types
-
 from ...seam import CuteError
 from ...seam.marks import plain
 from ...typed.meetings import LITERALS, Fields, Kind, Static, Version, group, outline
 from ..emit.leaves import dtype_of
 from ..ground.lifted import written
 from ..ground.memory import memory
+from ..ground.numba_cuda import types
 from .given_floats import GivenFloat
 from .leaf_types import Multiple
 from .object_types import StructRef, Value

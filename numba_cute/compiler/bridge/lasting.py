@@ -8,14 +8,13 @@ import functools
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
-from numba.cuda import types
-
 from ...seam.ground.packages import is_library
 from ...seam.hooks.recording import recording
 from ...seam.marks.constexpr import Constexpr
 from ...seam.marks.host_objects import python_of
 from ...seam.marks.plain import is_users_module
 from ..ground.building import known_block, known_launch
+from ..ground.numba_cuda import types
 from ..ground.target import current_arch
 from .object_types import BoundJitted, BoundTraced, StructRef, Value
 

@@ -6,16 +6,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from llvmlite import ir
-from numba.cuda import types
-from numba.cuda.datamodel import models
-from numba.cuda.extending import register_model
-
 from ... import dtypes, seam
 from ...isa.facts.tensormap import TensorMapRecord
 from ...seam import CuteError
 from ..emit.entry import TENSOR_MAP_BYTES
 from ..emit.leaves import NumberLeaf, RegFile, VectorLeaf, element_ir, scalar_type, slots
+from ..ground import llvmlite as ir
+from ..ground.builder import Builder
+from ..ground.numba_cuda import models, register_model, types
 from .returns import Object
 
 
@@ -72,10 +70,10 @@ class TensorMapModel(models.PrimitiveModel):
     def get_argument_type(self) -> ir.Type:
         return TENSOR_MAP_BYTES.as_pointer()
 
-    def as_argument(self, builder: Any, value: Any) -> Any:
+    def as_argument(self, builder: Builder, value: Any) -> Any:
         return builder.inttoptr(value, TENSOR_MAP_BYTES.as_pointer())
 
-    def from_argument(self, builder: Any, value: Any) -> Any:
+    def from_argument(self, builder: Builder, value: Any) -> Any:
         return builder.ptrtoint(value, ir.IntType(64))
 
 

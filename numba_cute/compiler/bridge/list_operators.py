@@ -7,11 +7,10 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from numba.cuda import types, typing
-
 from ...seam import CuteError
 from ...seam.source.language import no_operator
 from ..ground.errors import as_typing_error
+from ..ground.numba_cuda import types, typing
 from . import contexts
 from .list_types import is_list, list_type
 

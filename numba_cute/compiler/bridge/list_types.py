@@ -7,9 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from numba.cuda import types
-from numba.cuda.datamodel import models
-from numba.cuda.extending import register_model
+from ..ground.numba_cuda import models, register_model, types
 
 
 class ListOf(types.Tuple):

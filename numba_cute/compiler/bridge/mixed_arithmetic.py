@@ -11,26 +11,25 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from numba.cuda import cgutils, types, typing
-from numba.cuda.cpython import numbers
-from numba.cuda.typing.templates import AbstractTemplate
-
 from ...seam import CuteError
 from ...seam.guards.messages import NO_DIGITS, no_extreme
+from ..ground.builder import Builder, Target
 from ..ground.errors import as_typing_error
+from ..ground.llvmlite import alloca_once, pack_array
+from ..ground.numba_cuda import AbstractTemplate, numbers, types, typing
 from . import contexts
 
 _PAIRS = ((types.int64, types.uint64), (types.uint64, types.int64))
 _SIGNED = typing.signature(types.int64, types.int64, types.int64)
 
 
-def _divided(builder: Any, kinds: Any, a: Any, b: Any, of_signed: Callable[[], tuple[Any, Any]]) -> tuple[Any, Any]:
+def _divided(builder: Builder, kinds: Any, a: Any, b: Any, of_signed: Callable[[], tuple[Any, Any]]) -> tuple[Any, Any]:
     """Return the quotient and the remainder, rounded down, as int64. of_signed: gives those of the operands' bits as
     signed numbers, which are right but where the unsigned one has its highest bit set."""
     zero, minus_one = a.type(0), a.type(-1)
     unsigned = a if kinds[0] == types.uint64 else b
     large = builder.and_(builder.icmp_signed("<", unsigned, zero), builder.icmp_signed("!=", b, zero))
-    quotient, remainder = (cgutils.alloca_once(builder, a.type) for _ in range(2))
+    quotient, remainder = (alloca_once(builder, a.type) for _ in range(2))
     with builder.if_else(large, likely=False) as (of_large, other):
         with of_large:
             found = _by_large if unsigned is b else _of_large
@@ -42,13 +41,13 @@ def _divided(builder: Any, kinds: Any, a: Any, b: Any, of_signed: Callable[[], t
     return builder.load(quotient), builder.load(remainder)
 
 
-def _by_large(builder: Any, a: Any, b: Any, zero: Any, minus_one: Any) -> tuple[Any, Any]:
+def _by_large(builder: Builder, a: Any, b: Any, zero: Any, minus_one: Any) -> tuple[Any, Any]:
     """Divide by 2 ** 63 or more."""
     below = builder.icmp_signed("<", a, zero)
     return builder.select(below, minus_one, zero), builder.select(below, builder.add(a, b), a)
 
 
-def _of_large(builder: Any, a: Any, b: Any, zero: Any, minus_one: Any) -> tuple[Any, Any]:
+def _of_large(builder: Builder, a: Any, b: Any, zero: Any, minus_one: Any) -> tuple[Any, Any]:
     """Divide 2 ** 63 or more."""
     below = builder.icmp_signed("<", b, zero)
     by = builder.select(below, builder.neg(b), b)
@@ -65,7 +64,7 @@ def _lower_division(op: Any, pick: Callable[[Any, Any], Any]) -> None:
     """pick: gives the operator's result, of the builder and both numbers."""
     for kinds in _PAIRS:
 
-        def lower(context: Any, builder: Any, sig: Any, args: Any, kinds: Any = kinds) -> Any:
+        def lower(context: Target, builder: Builder, sig: Any, args: Any, kinds: Any = kinds) -> Any:
             def of_signed() -> tuple[Any, Any]:
                 both = numbers.int_divmod_impl(context, builder, _SIGNED.replace(return_type=_BOTH), args)
                 return builder.extract_value(both, 0), builder.extract_value(both, 1)
@@ -80,7 +79,7 @@ _BOTH = types.UniTuple(types.int64, 2)
 for _at, _name in enumerate(("floordiv", "mod")):
     for _op in (getattr(operator, _name), getattr(operator, f"i{_name}")):
         _lower_division(_op, functools.partial(lambda at, builder, both: both[at], _at))
-_lower_division(divmod, cgutils.pack_array)
+_lower_division(divmod, pack_array)
 
 
 @contexts.template(divmod)
@@ -109,7 +108,7 @@ def _lower_power(op: Any, first: Any, second: Any) -> None:
             base *= base
         return made
 
-    def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    def lower(context: Target, builder: Builder, sig: Any, args: Any) -> Any:
         return context.compile_internal(builder, power, sig, args)
 
     contexts.lower(op, first, second)(lower)
@@ -158,7 +157,7 @@ for _kind in (types.int64, types.uint64):
     contexts.lower(("whole", _kind), _kind)(lambda context, builder, sig, args: args[0])
 
 
-def _is_zero(builder: Any, bits: Any, op: str) -> Any:
+def _is_zero(builder: Builder, bits: Any, op: str) -> Any:
     return builder.icmp_unsigned(op, builder.shl(bits, bits.type(1)), bits.type(0))  # which drops the sign
 
 

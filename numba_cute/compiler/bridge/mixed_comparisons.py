@@ -8,11 +8,9 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from llvmlite import ir
-from numba.cuda import types, typing
-from numba.cuda.cpython import numbers
-from numba.cuda.typing.templates import AbstractTemplate
-
+from ..ground import llvmlite as ir
+from ..ground.builder import Builder, Target
+from ..ground.numba_cuda import AbstractTemplate, numbers, types, typing
 from . import contexts
 
 _SIGNS: dict[Any, str] = {
@@ -57,7 +55,7 @@ def _with_float(kind: Any, sign: str, swapped: bool) -> Any:
     """Compare an integer and a double: where the integer's own double is the other one, as integers."""
     sign = _SWAPPED.get(sign, sign) if swapped else sign
 
-    def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    def lower(context: Target, builder: Builder, sig: Any, args: Any) -> Any:
         x, f = args[::-1] if swapped else args
         near = (builder.sitofp if kind.signed else builder.uitofp)(x, f.type)
         rounded = (builder.fcmp_unordered if sign == "!=" else builder.fcmp_ordered)(sign, near, f)

@@ -7,18 +7,17 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from llvmlite import ir
-from numba.cuda import types, typing
-from numba.cuda.cpython import numbers
-
 from ..emit.ranges import narrowed
+from ..ground import llvmlite as ir
+from ..ground.builder import Builder, Target
+from ..ground.numba_cuda import numbers, types, typing
 from . import contexts
 
 _WIDE, _NARROW = types.int64, types.int32
 
 
 def _lower(ops: tuple[Any, Any], impl: Any, quotient: bool) -> None:
-    def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    def lower(context: Target, builder: Builder, sig: Any, args: Any) -> Any:
         a, b = (narrowed(builder, x, 32) for x in args)
         if a is None or b is None:
             return impl(context, builder, sig, args)
@@ -30,7 +29,7 @@ def _lower(ops: tuple[Any, Any], impl: Any, quotient: bool) -> None:
         contexts.lower(op, _WIDE, _WIDE)(lower)
 
 
-def _overflowed(builder: Any, a: Any, b: Any, wide: Any) -> Any:
+def _overflowed(builder: Builder, a: Any, b: Any, wide: Any) -> Any:
     """Give 2 ** 31 for -(2 ** 31) // -1, for which Numba gives 0 in 32 bits."""
     if isinstance(b, ir.Constant) and b.constant != -1:
         return wide

@@ -11,13 +11,10 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from llvmlite import ir
-from numba.cuda import types
-from numba.cuda.datamodel import models, register_default
-from numba.cuda.extending import register_model
-from numba.cuda.typeconv import Conversion
-
 from ...seam import CuteError
+from ..ground import llvmlite as ir
+from ..ground.builder import Builder
+from ..ground.numba_cuda import Conversion, models, register_default, register_model, types
 from . import tree
 from .exact import Part, state
 from .given_floats import GivenFloat
@@ -163,16 +160,16 @@ class StructRefModel(Object, models.DataModel):
     def get_data_type(self) -> ir.Type:
         return self.get_value_type()
 
-    def as_data(self, builder: Any, value: Any) -> Any:
+    def as_data(self, builder: Builder, value: Any) -> Any:
         return value
 
-    def from_data(self, builder: Any, value: Any) -> Any:
+    def from_data(self, builder: Builder, value: Any) -> Any:
         return value
 
-    def as_argument(self, builder: Any, value: Any) -> Any:
+    def as_argument(self, builder: Builder, value: Any) -> Any:
         return value
 
-    def from_argument(self, builder: Any, value: Any) -> Any:
+    def from_argument(self, builder: Builder, value: Any) -> Any:
         return value
 
 

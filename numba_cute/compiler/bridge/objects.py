@@ -13,11 +13,6 @@ from collections.abc import Callable, Iterable
 from types import FunctionType, SimpleNamespace
 from typing import Any
 
-from llvmlite import ir
-from numba.cuda import types, typing
-from numba.cuda.descriptor import cuda_target
-from numba.cuda.typing.templates import AbstractTemplate
-
 from ... import seam
 from ...seam import CuteError, Leaf
 from ...seam.ground import watching
@@ -27,7 +22,10 @@ from ...seam.source.language import NO_KEY, no_function, no_operator
 from ...seam.source.texts import NO_TEXT, asked
 from ..emit.leaves import NumberLeaf
 from ..emit.tracer import Tracer
+from ..ground import llvmlite as ir
+from ..ground.builder import Builder, Target
 from ..ground.errors import as_typing_error
+from ..ground.numba_cuda import AbstractTemplate, cuda_target, types, typing
 from ..ground.refusals import kind
 from . import contexts
 from .list_types import is_list
@@ -380,7 +378,7 @@ def _resolve_called_object(func: Any, args: Any, kws: Any) -> Any:
     bound = contexts.typing_context().resolve_getattr(func, "__call__")
     sig = bound.get_call_type(contexts.typing_context(), args, dict(kws))
 
-    def lower(context: Any, builder: Any, asked: Any, values: Any) -> Any:
+    def lower(context: Target, builder: Builder, asked: Any, values: Any) -> Any:
         return context.get_function(bound, sig)(builder, values)
 
     found = cuda_target.target_context._defns[func]
@@ -391,7 +389,7 @@ def _resolve_called_object(func: Any, args: Any, kws: Any) -> Any:
 
 
 def _lowering(find: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
-    def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    def lower(context: Target, builder: Builder, sig: Any, args: Any) -> Any:
         tracer = Tracer(context, builder)
         with seam.running(tracer):
             result = find()(*(abstract(t, a, tracer) for t, a in zip(sig.args, args)))

@@ -7,18 +7,16 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from llvmlite import ir
-from numba.cuda import types, typing
-from numba.cuda.cudaimpl import registry as lowering_registry
-from numba.cuda.typing.templates import AbstractTemplate
-
 from ... import seam
 from ...seam import CuteError
 from ...seam.marks.host_objects import mapping_of
 from ...seam.source.language import no_operator
 from ..emit.leaves import NumberLeaf
 from ..emit.tracer import Tracer
+from ..ground import llvmlite as ir
+from ..ground.builder import Builder, Target
 from ..ground.errors import as_typing_error
+from ..ground.numba_cuda import AbstractTemplate, lowering_registry, types, typing
 from ..ground.refusals import SIGNS, kind
 from . import contexts, tree
 from .object_types import Value
@@ -26,7 +24,7 @@ from .values import abstract, concrete, numba_type
 
 
 @lowering_registry.lower_constant(Value)
-def value_constant(context: Any, builder: Any, ty: Value, obj: Any) -> Any:
+def value_constant(context: Target, builder: Builder, ty: Value, obj: Any) -> Any:
     leaves: list[Any] = []
     obj = mapping_of(obj) if type(obj) is dict else obj
     tree.align(obj, ty.spec, leaves)
@@ -35,7 +33,7 @@ def value_constant(context: Any, builder: Any, ty: Value, obj: Any) -> Any:
     return concrete(obj, ty, Tracer(context, builder))
 
 
-def value_cast(context: Any, builder: Any, fromty: Value, toty: Value, val: Any) -> Any:
+def value_cast(context: Target, builder: Builder, fromty: Value, toty: Value, val: Any) -> Any:
     """Convert between types that differ in what is static: constants become leaves."""
     if fromty == toty:
         return val
@@ -123,7 +121,7 @@ def _register_operator(op: Any, fn: Callable[..., Any]) -> None:
                     raise
                 raise as_typing_error(CuteError(no_operator(sign, [kind(str(a)) for a in args]))) from e
 
-    def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    def lower(context: Target, builder: Builder, sig: Any, args: Any) -> Any:
         tracer = Tracer(context, builder)
         with seam.running(tracer):
             result = fn(*(abstract(t, a, tracer) for t, a in zip(sig.args, args)))

@@ -30,18 +30,16 @@ from types import CodeType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any, get_args, get_origin
 
 import numpy as np
-from numba.core.extending import _Intrinsic as CpuIntrinsic
-from numba.cuda import types
-from numba.cuda.compiler import ExternFunction
-from numba.cuda.extending import _Intrinsic
-from numba.cuda.stubs import Stub
 
 from ... import promotion
 from ...isa.form.targets import asked
 from ...seam import CuteError
+from ...seam.ground.counterparts import if_known
 from ...seam.ground.packages import is_library, package_of
 from ...seam.marks.decorators import is_frozen_class, is_struct_class
 from ...seam.marks.plain import is_users_module
+from ..ground.numba import CpuIntrinsic
+from ..ground.numba_cuda import ExternFunction, Stub, _Intrinsic, types
 from . import code_reads
 from .holdings import MISSING, is_made_in_python, own, state
 from .object_types import Value
@@ -75,6 +73,7 @@ class Walk(Walking):
     """Visits what is reached from some objects, each by what it is."""
 
     def _look(self, obj: Any, name: str) -> None:
+        obj = if_known(obj)
         cls = type(obj)  # which no `__class__` of the user's changes
         look = self._looks.get(cls)
         if look is None:

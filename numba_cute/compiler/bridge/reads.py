@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 from types import BuiltinFunctionType, FunctionType
 from typing import Any, NamedTuple
 
-from numba.cuda import types
-
 from ...seam.ground.packages import KERNELS, package_of
+from ..ground.numba_cuda import types
 from .exact import is_exact
 from .holdings import MISSING, attribute, own
 from .lasting import is_lasting_function, is_lasting_value, lasts

@@ -16,13 +16,12 @@ from collections.abc import Callable, Iterator, Sequence
 from types import FunctionType, MethodType
 from typing import Any
 
-from numba.cuda import types
-
 from ... import dtypes, seam
 from ...seam.hooks.audits import FOLLOWED, Body, Callee, Given, Spot, Step
 from ...seam.marks import plain
 from ...seam.marks.host_objects import python_of
 from ..ground.memory import body_of, effects_of
+from ..ground.numba_cuda import types
 from . import tree
 from .effects import Jitted
 from .object_types import StructRef, Value

@@ -9,17 +9,14 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from numba.cuda import types, typing
-from numba.cuda.cudaimpl import registry as lowering_registry
-from numba.cuda.datamodel import models
-from numba.cuda.extending import register_model
-
 from ... import promotion
 from ...dtypes import Int32
 from ...seam import CuteError
 from ...seam.source.language import no_operator
 from ..emit.leaves import scalar_type
+from ..ground.builder import Builder, Target
 from ..ground.errors import as_typing_error
+from ..ground.numba_cuda import lowering_registry, models, register_model, types, typing
 from ..ground.refusals import SIGNS, kind
 from . import contexts
 from .given_floats import GivenFloat, is_number, is_static, kind_of_number, number_type, type_of, value_of
@@ -129,7 +126,7 @@ def _signature(name: str, args: Any) -> Any:
 _CONSTANT = ("reference", "constant")
 
 
-def _constant(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+def _constant(context: Target, builder: Builder, sig: Any, args: Any) -> Any:
     ty = sig.return_type
     return context.get_constant(types.float64 if isinstance(ty, GivenFloat) else types.unliteral(ty), value_of(ty))
 
@@ -147,7 +144,7 @@ def _held(ty: Any, value: float) -> Any:
     return bool(value) if isinstance(ty, types.Boolean) else int(value)
 
 
-def _by_numba(name: str, context: Any, builder: Any, sig: Any, args: Any) -> Any:
+def _by_numba(name: str, context: Target, builder: Builder, sig: Any, args: Any) -> Any:
     """Lower an operator of floats as Numba does."""
     with promotion.following(False):
         fn = context.typing_context.resolve_value_type(getattr(operator, name))
@@ -160,7 +157,7 @@ def _by_numba(name: str, context: Any, builder: Any, sig: Any, args: Any) -> Any
 _COMPARE = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 
 
-def _divided(builder: Any, x: Any, y: Any, signed: bool, whole: bool) -> Any:
+def _divided(builder: Builder, x: Any, y: Any, signed: bool, whole: bool) -> Any:
     """Divide integers: rounded down if it is `whole`, else the remainder, with the dividend's sign; 0 where hardware
     says nothing."""
     zero = x.type(0)
@@ -183,7 +180,7 @@ def _divided(builder: Any, x: Any, y: Any, signed: bool, whole: bool) -> Any:
     return builder.select(wrong, zero, out)
 
 
-def _of_integers(name: str, builder: Any, x: Any, y: Any, signed: bool) -> Any:
+def _of_integers(name: str, builder: Builder, x: Any, y: Any, signed: bool) -> Any:
     if name in _COMPARE:
         return (builder.icmp_signed if signed else builder.icmp_unsigned)(_COMPARE[name], x, y)
     if name in ("floordiv", "mod"):
@@ -197,7 +194,7 @@ def _of_integers(name: str, builder: Any, x: Any, y: Any, signed: bool) -> Any:
     )(x, y)
 
 
-def _shifted(builder: Any, shift: Callable[..., Any], x: Any, y: Any, signed: bool) -> Any:
+def _shifted(builder: Builder, shift: Callable[..., Any], x: Any, y: Any, signed: bool) -> Any:
     """Shift by as many bits as there are, or more, which shifts all of them out."""
     within = builder.icmp_unsigned("<", y, y.type(x.type.width))
     if signed:
@@ -205,7 +202,7 @@ def _shifted(builder: Any, shift: Callable[..., Any], x: Any, y: Any, signed: bo
     return builder.select(within, shift(x, builder.select(within, y, y.type(0))), x.type(0))
 
 
-def _lower_binary(name: str, context: Any, builder: Any, sig: Any, args: Any) -> Any:
+def _lower_binary(name: str, context: Target, builder: Builder, sig: Any, args: Any) -> Any:
     a, b = sig.args
     args = tuple(
         context.get_constant(ty, v) if isinstance(v, (bool, int, float)) else v for ty, v in zip(sig.args, args)
@@ -225,7 +222,7 @@ def _lower_binary(name: str, context: Any, builder: Any, sig: Any, args: Any) ->
     return out
 
 
-def _float_division(name: str, context: Any, builder: Any, sig: Any, args: Any) -> Any:
+def _float_division(name: str, context: Target, builder: Builder, sig: Any, args: Any) -> Any:
     """`//` of floats is the floor of their quotient, and `%` is C's fmod."""
     x, y = args
     ty = sig.args[0]
@@ -245,7 +242,7 @@ def _float_division(name: str, context: Any, builder: Any, sig: Any, args: Any) 
     return context.cast(builder, out, wide, ty)
 
 
-def _lower_unary(name: str, context: Any, builder: Any, sig: Any, args: Any) -> Any:
+def _lower_unary(name: str, context: Target, builder: Builder, sig: Any, args: Any) -> Any:
     (x,), (ty,) = args, sig.args
     if name == "pos":
         return x
@@ -255,7 +252,7 @@ def _lower_unary(name: str, context: Any, builder: Any, sig: Any, args: Any) -> 
 
 
 def _register(name: str, lower: Callable[..., Any], count: int) -> None:
-    def implementation(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    def implementation(context: Target, builder: Builder, sig: Any, args: Any) -> Any:
         return lower(name, context, builder, sig, args)
 
     contexts.lower(("reference", name), *(types.Any,) * count)(implementation)

@@ -13,12 +13,10 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from llvmlite import ir
-from numba.cuda import types
-from numba.cuda.datamodel import models
-from numba.cuda.extending import register_model
-
 from ..emit.frames import make_slot, slots_of
+from ..ground import llvmlite as ir
+from ..ground.builder import Builder
+from ..ground.numba_cuda import models, register_model, types
 
 _CODE, _FLAG, _I32 = ir.IntType(32), ir.IntType(1), ir.IntType(32)
 _ASKED, _FORWARDED = "_cute_own", "_cute_forwarded"
@@ -36,10 +34,10 @@ class Returned:
     def get_return_type(self: Any) -> Any:
         return _layout(self) if _holds(self) else super().get_return_type()  # type: ignore[misc]
 
-    def as_return(self: Any, builder: Any, value: Any) -> Any:
+    def as_return(self: Any, builder: Builder, value: Any) -> Any:
         return _give(self, builder, value, []) if _holds(self) else super().as_return(builder, value)  # type: ignore[misc]
 
-    def from_return(self: Any, builder: Any, value: Any) -> Any:
+    def from_return(self: Any, builder: Builder, value: Any) -> Any:
         if not _holds(self):
             return super().from_return(builder, value)  # type: ignore[misc]
         return _Taking(builder, _given_by(builder, value)).take(self, value)
@@ -89,7 +87,7 @@ def _contents_layout(model: Any) -> Any:
     return ir.LiteralStructType([_layout(m) for m in fields])
 
 
-def _joined(builder: Any, ty: Any, parts: list[Any]) -> Any:
+def _joined(builder: Builder, ty: Any, parts: list[Any]) -> Any:
     value = ir.Constant(ty, ir.Undefined)
     for i, part in enumerate(parts):
         value = builder.insert_value(value, part, i)
@@ -99,7 +97,7 @@ def _joined(builder: Any, ty: Any, parts: list[Any]) -> Any:
 # ---------------------------------------------------------------- in the function that returns
 
 
-def _give(model: Any, builder: Any, value: Any, places: Places) -> Any:
+def _give(model: Any, builder: Builder, value: Any, places: Places) -> Any:
     if not _holds(model):
         return model.as_data(builder, value)
     if isinstance(model, Object):
@@ -115,7 +113,7 @@ def _give(model: Any, builder: Any, value: Any, places: Places) -> Any:
     return _joined(builder, _layout(model), parts)
 
 
-def _give_contents(model: Any, builder: Any, address: Any, places: Places) -> Any:
+def _give_contents(model: Any, builder: Builder, address: Any, places: Places) -> Any:
     fields = model.fields()
     if fields is None:
         return builder.load(address)
@@ -126,7 +124,7 @@ def _give_contents(model: Any, builder: Any, address: Any, places: Places) -> An
     return _joined(builder, _contents_layout(model), parts)
 
 
-def _is_own(builder: Any, place: int, key: Any, address: Any) -> Any:
+def _is_own(builder: Builder, place: int, key: Any, address: Any) -> Any:
     """Return whether an address is that of an object of the function's own frame; `settle` tells it."""
     asked = builder.or_(_FLAG(0), _FLAG(0))
     builder.function.__dict__.setdefault(_ASKED, []).append((asked, place, key, address))
@@ -220,7 +218,7 @@ def _kind(model: Any, slot: Any) -> Any:
 # ---------------------------------------------------------------- in the one that called it
 
 
-def _given_by(builder: Any, value: Any) -> dict[int, Any]:
+def _given_by(builder: Builder, value: Any) -> dict[int, Any]:
     """Return the places of a result, loaded from where the function that was called has put it, that are never that
     one's own, each with the argument that it always is, or None."""
     area = getattr(value, "operands", [None])[0]
@@ -234,7 +232,7 @@ def _given_by(builder: Any, value: Any) -> dict[int, Any]:
 class _Taking:
     """Takes one result. given: the places that are never the callee's own, with the arguments that they are."""
 
-    def __init__(self, builder: Any, given: dict[int, Any]) -> None:
+    def __init__(self, builder: Builder, given: dict[int, Any]) -> None:
         self.builder, self.given = builder, given
         self.places: Places = []
 

@@ -7,11 +7,10 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from numba.cuda import types, typing
-from numba.cuda.typing.templates import AbstractTemplate
-
 from ...seam import CuteError
+from ..ground.builder import Builder, Target
 from ..ground.errors import as_typing_error
+from ..ground.numba_cuda import AbstractTemplate, types, typing
 from . import contexts
 from .leaf_types import Registers
 from .list_types import is_list
@@ -93,7 +92,7 @@ def _refuse_tuples(func: Any, args: Any) -> None:
             raise as_typing_error(CuteError(f"`is` of two {what} in a kernel: compare what they hold, by `==`"))
 
 
-def _compare_member(op: Any, context: Any, builder: Any, kinds: Any, args: Any) -> Any:
+def _compare_member(op: Any, context: Target, builder: Builder, kinds: Any, args: Any) -> Any:
     """Lower the comparison of a member that its type says with one that is known at run time."""
     at = 0 if isinstance(kinds[0], types.EnumMember) else 1
     number = kinds[at].dtype
@@ -108,7 +107,7 @@ def _register_members(op: Any) -> None:
         def generic(self, args: Any, kws: Any) -> Any:
             return typing.signature(types.boolean, *args) if len(args) == 2 and _is_member(args) else None
 
-    def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    def lower(context: Target, builder: Builder, sig: Any, args: Any) -> Any:
         return _compare_member(op, context, builder, sig.args, args)
 
     contexts.lower(op, Value, types.EnumMember)(lower)
@@ -128,7 +127,7 @@ def _register(op: Any, same: bool) -> None:
                 return typing.signature(types.boolean, *args)
             return None
 
-    def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    def lower(context: Target, builder: Builder, sig: Any, args: Any) -> Any:
         if isinstance(sig.return_type, types.Literal):
             return context.get_constant(types.boolean, sig.return_type.literal_value)
         a, b = args

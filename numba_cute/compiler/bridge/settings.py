@@ -9,13 +9,12 @@ from collections.abc import Iterator
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
-from numba.cuda import types
-
 from ...seam import is_struct_class
 from ...seam.marks.host_objects import python_of
 from ...seam.marks.plain import is_plain_class, is_users_module
 from ...seam.source.settings import functions_of, set_by_methods, stores_of
 from ..ground.memory import memory
+from ..ground.numba_cuda import types
 from ..ground.ownership import names_of
 from .object_types import Value
 

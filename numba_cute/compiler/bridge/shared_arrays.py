@@ -11,10 +11,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from numba import cuda
-from numba.cuda import types
-from numba.cuda.datamodel import models
-from numba.cuda.extending import lower_cast, register_model
+from ..ground.builder import Builder, Target
+from ..ground.numba import cuda
+from ..ground.numba_cuda import lower_cast, models, register_model, types
 
 
 class SharedArray(types.Array):
@@ -68,7 +67,7 @@ register_model(SharedArray)(models.ArrayModel)
 
 
 @lower_cast(SharedArray, types.Array)
-def _as_any_array(context: Any, builder: Any, fromty: Any, toty: Any, value: Any) -> Any:
+def _as_any_array(context: Target, builder: Builder, fromty: Any, toty: Any, value: Any) -> Any:
     """Both have the address of any memory in them."""
     return value
 

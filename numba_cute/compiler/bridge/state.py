@@ -16,11 +16,11 @@ from types import BuiltinMethodType, CellType, FunctionType, GeneratorType, Meth
 from typing import Any
 
 import numpy as np
-from numba.cuda.dispatcher import CUDADispatcher
 
 from ...seam import Signal
 from ...seam.marks.plain import is_plain_class, is_users_module
 from ..ground.faults import Final
+from ..ground.numba_cuda import CUDADispatcher
 from ..ground.ownership import names_of
 
 _MOST = 4000

@@ -9,15 +9,13 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from numba import cuda
-from numba.cuda import types, typing
-from numba.cuda.dispatcher import CUDADispatcher
-from numba.cuda.typing.templates import AbstractTemplate
-
 from ... import seam
 from ...seam.marks.plain import as_numba_takes
 from ..emit.tracer import Tracer
+from ..ground.builder import Builder, Target
 from ..ground.memory import LASTING, memory
+from ..ground.numba import cuda
+from ..ground.numba_cuda import AbstractTemplate, CUDADispatcher, types, typing
 from . import contexts, lasting
 from .object_types import StructRef, Value
 from .values import abstract
@@ -58,7 +56,7 @@ def result_type(context: Any, dispatcher: Any, args: tuple[types.Type, ...]) -> 
     return types.Dispatcher(dispatcher).get_call_type(context, args, {}).return_type
 
 
-def call(context: Any, builder: Any, dispatcher: Any, kinds: tuple[types.Type, ...], args: Any) -> Any:
+def call(context: Target, builder: Builder, dispatcher: Any, kinds: tuple[types.Type, ...], args: Any) -> Any:
     """Call a jitted function; gives the LLVM value of its result."""
     fn = types.Dispatcher(dispatcher)
     sig = fn.get_call_type(context.typing_context, kinds, {})
@@ -110,7 +108,7 @@ def _register(op: Any) -> None:
             found = _find(op, args) if any(isinstance(a, StructRef) for a in args) else None
             return None if found is None else typing.signature(found[2], *args)
 
-    def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    def lower(context: Target, builder: Builder, sig: Any, args: Any) -> Any:
         fn, swapped, _ = _find(op, sig.args)
         kinds, values = (sig.args[::-1], args[::-1]) if swapped else (sig.args, args)
         return call(context, builder, dispatcher_of(fn), tuple(kinds), values)

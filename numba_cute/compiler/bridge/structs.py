@@ -6,17 +6,14 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from numba.cuda import types
-from numba.cuda.cudadecl import registry as typing_registry
-from numba.cuda.cudaimpl import registry as lowering_registry
-from numba.cuda.typing.templates import AttributeTemplate
-
 from ... import promotion, seam
 from ...seam import CuteError
 from ...seam.marks.host_objects import python_of
 from ...seam.marks.plain import is_plain_class
 from ..emit.tracer import Tracer
+from ..ground.builder import Builder, Target
 from ..ground.errors import as_typing_error
+from ..ground.numba_cuda import AttributeTemplate, lowering_registry, types, typing_registry
 from . import contexts, struct_operators
 from .given_floats import GivenFloat
 from .object_types import BoundJitted, BoundTraced, StructRef
@@ -77,7 +74,7 @@ def _traceable(typ: StructRef, attr: str) -> bool:
 
 
 @lowering_registry.lower_getattr_generic(StructRef)
-def struct_getattr(context: Any, builder: Any, typ: StructRef, val: Any, attr: str) -> Any:
+def struct_getattr(context: Target, builder: Builder, typ: StructRef, val: Any, attr: str) -> Any:
     tracer = Tracer(context, builder)
     raw = inspect.getattr_static(typ.cls, attr, None)
     if attr in typ.stored:
@@ -113,7 +110,7 @@ def _described(ty: Any) -> str:
 
 
 @lowering_registry.lower_setattr_generic(StructRef)
-def struct_setattr(context: Any, builder: Any, sig: Any, args: Any, attr: str) -> None:
+def struct_setattr(context: Target, builder: Builder, sig: Any, args: Any, attr: str) -> None:
     """Store a value, which Numba has cast to the field's type; what the type says whole cannot change."""
     ref, kind = sig.args
     raw = inspect.getattr_static(ref.cls, attr, None)

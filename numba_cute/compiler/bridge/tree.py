@@ -17,14 +17,13 @@ from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
-from numba.cuda import types
-
 from ... import seam
 from ...seam import CuteError
 from ...seam.marks.mappings import Mapping
 from ...seam.marks.plain import fields_of as fields_of_plain, is_plain
 from ..emit.tracer import Lent
 from ..ground.lifted import NotLifted, lifted_function, sets_free
+from ..ground.numba_cuda import types
 from .exact import Part, changing, mark
 from .leaf_types import Multiple, leaf_type, multiple
 

@@ -14,15 +14,13 @@ from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
-from numba.core.errors import NumbaExperimentalFeatureWarning
-from numba.cuda import types
-from numba.cuda.typing.typeof import Purpose, typeof, typeof_impl
-
 from ... import dtypes, seam
 from ...seam import CuteError
 from ...seam.marks.constexpr import Constexpr
 from ...seam.marks.host_objects import as_argument
 from ...seam.marks.plain import is_named_tuple, is_plain_class, refuse_own_operators
+from ..ground.numba import NumbaExperimentalFeatureWarning
+from ..ground.numba_cuda import Purpose, typeof, typeof_impl, types
 from ..ground.ownership import owns
 from . import tree
 from .given_floats import GivenFloat

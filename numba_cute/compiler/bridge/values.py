@@ -15,10 +15,6 @@ from collections.abc import Callable
 from types import MemberDescriptorType, SimpleNamespace
 from typing import Any, cast
 
-from llvmlite import ir
-from numba.cuda import types
-from numba.cuda.dispatcher import CUDADispatcher
-
 from ... import dtypes, promotion, seam
 from ...layout.int_tuple import Part
 from ...seam import CuteError
@@ -33,7 +29,10 @@ from ..emit.frames import make_slot
 from ..emit.leaves import NumberLeaf, RegFile, dtype_of, scalar_type
 from ..emit.regions import keeps
 from ..emit.tracer import Tracer
+from ..ground import llvmlite as ir
+from ..ground.builder import Builder
 from ..ground.carets import described_by
+from ..ground.numba_cuda import CUDADispatcher, types
 from . import tree
 from .array_views import given_array, view_of
 from .effects import objects_in
@@ -153,11 +152,11 @@ def _words(ty: types.Type) -> str | None:
 described_by(_words)
 
 
-def _member(builder: Any, value: Any, i: int) -> Any:
+def _member(builder: Builder, value: Any, i: int) -> Any:
     """Take member `i` of an LLVM aggregate; what was put there itself where that is seen (the IR stays small, and the
     tracer sees how an address came about)."""
     at = value
-    while isinstance(at, ir.instructions.InsertValue):
+    while isinstance(at, ir.InsertValue):
         if list(at.indices) == [i]:
             return at.operands[1]
         at = at.operands[0]

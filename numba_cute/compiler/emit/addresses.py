@@ -7,10 +7,11 @@ import functools
 from collections.abc import Iterator
 from typing import Any
 
-from llvmlite import ir
+from ..ground import llvmlite as ir
+from ..ground.builder import Builder
 
 
-def kept(builder: Any, value: Any) -> Any:
+def kept(builder: Builder, value: Any) -> Any:
     """Return an integer as LLVM is to compute it once, and keep it: it takes it for the result of an assembly."""
     if isinstance(value, ir.Constant):
         return value
@@ -19,7 +20,7 @@ def kept(builder: Any, value: Any) -> Any:
     return builder.call(empty, [value], attrs=("readnone", "nounwind"))
 
 
-def shared(builder: Any, value: Any, element: Any, space: int) -> Any:
+def shared(builder: Builder, value: Any, element: Any, space: int) -> Any:
     """Make a pointer of a 32-bit address of shared memory: a constant is stepped on by last, and so is part of the
     instruction. The address is small, so that it is the same sum of signed numbers in 64 bits."""
     op: str | None = getattr(value, "opname", None)
@@ -35,7 +36,7 @@ _NEAR = 1 << 24
 """Constants below it are part of an instruction."""
 
 
-def stepped(builder: Any, value: Any, element: Any, space: int) -> Any:
+def stepped(builder: Builder, value: Any, element: Any, space: int) -> Any:
     """Make a pointer of a 64-bit address: if that is a sum, its first term as a pointer, stepped on by the others and,
     last, by what is constant in them.
 
@@ -56,7 +57,7 @@ def stepped(builder: Any, value: Any, element: Any, space: int) -> Any:
     return builder.bitcast(pointer, element.as_pointer(space))
 
 
-def _steps(builder: Any, value: Any, element: Any, space: int) -> tuple[Any, int]:
+def _steps(builder: Builder, value: Any, element: Any, space: int) -> tuple[Any, int]:
     """Make the pointer of `stepped`, but for what is constant in the address; gives both."""
     scalar = element.element if isinstance(element, ir.VectorType) else element
     size = scalar.width // 8 if isinstance(scalar, ir.IntType) else 8 if isinstance(scalar, ir.DoubleType) else 4
@@ -75,7 +76,7 @@ def _steps(builder: Any, value: Any, element: Any, space: int) -> tuple[Any, int
     return pointer, constant
 
 
-def _without_constant(builder: Any, value: Any) -> tuple[Any, int]:
+def _without_constant(builder: Builder, value: Any) -> tuple[Any, int]:
     """Split a 64-bit value into a sum of another and a constant.
 
     A 32-bit product or sum with a constant that does not overflow is widened before, not after: one instruction.
@@ -94,7 +95,7 @@ def _without_constant(builder: Any, value: Any) -> tuple[Any, int]:
     return value, 0
 
 
-def apart(builder: Any, value: Any, period: int) -> tuple[Any, list[Any]]:
+def apart(builder: Builder, value: Any, period: int) -> tuple[Any, list[Any]]:
     """Split a sum in two: what is no known multiple of `period`, and the terms that are, constants last.
 
     What a swizzle does to an address repeats with its period. So the stage of a pipeline is added after it, and the
@@ -108,7 +109,7 @@ def apart(builder: Any, value: Any, period: int) -> tuple[Any, list[Any]]:
     return functools.reduce(builder.add, rest), beyond
 
 
-def without_constant(builder: Any, value: Any) -> tuple[Any, int]:
+def without_constant(builder: Builder, value: Any) -> tuple[Any, int]:
     """Split a sum in what is not constant, and the constant."""
     terms = list(_terms(value, 1))
     rest = [t for t in terms if not isinstance(t, ir.Constant)] or [value.type(0)]

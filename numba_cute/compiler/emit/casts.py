@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir
-from numba.cuda import types
-
 from ... import seam
+from ..ground import llvmlite as ir
+from ..ground.numba_cuda import types
 from . import convert
 from .leaves import NumberLeaf, dtype_of
 from .rounding import HALVES, to_float32, to_integer

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from llvmlite import ir
-from numba.cuda import types
-
 from ... import dtypes
 from ...isa.form.instr import Instr, supports
 from ...isa.rows import convert as rows, widen
+from ..ground import llvmlite as ir
+from ..ground.numba_cuda import types
 from . import minifloat
 from .leaves import NumberLeaf, element_ir, held, per_slot, scalar_type
 from .rounding import to_float32, to_integer

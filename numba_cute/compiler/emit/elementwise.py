@@ -7,12 +7,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from llvmlite import ir
-from numba.cuda import cgutils, types
-
 from ... import dtypes
 from ...isa.form.instr import Instr
 from ...seam import COMPARISONS, DIRECTED, INTEGER, LOGICAL, MATH, CuteError
+from ..ground import llvmlite as ir
+from ..ground.builder import Builder
+from ..ground.llvmlite import get_or_insert_function
+from ..ground.numba_cuda import types
 from . import convert
 from .leaves import NumberLeaf, VectorLeaf, scalar_type
 
@@ -109,16 +110,16 @@ def operation(tracer: Any, op: str, dtype: dtypes.DType) -> Callable[..., Any]:
     return _of_integers(b, op, dtype.kind == "int")
 
 
-def _call(b: Any, name: str, dtype: dtypes.DType) -> Callable[..., Any]:
+def _call(b: Builder, name: str, dtype: dtypes.DType) -> Callable[..., Any]:
     def emit(*xs: Any) -> Any:
         suffix = "" if dtype.width == 64 else "f"
         ty = ir.FunctionType(xs[0].type, [x.type for x in xs])
-        return b.call(cgutils.get_or_insert_function(b.module, ty, f"__nv_{name}{suffix}"), xs)
+        return b.call(get_or_insert_function(b.module, ty, f"__nv_{name}{suffix}"), xs)
 
     return emit
 
 
-def _of_floats(b: Any, op: str, dtype: dtypes.DType) -> Callable[..., Any]:
+def _of_floats(b: Builder, op: str, dtype: dtypes.DType) -> Callable[..., Any]:
     def constant(x: float) -> Any:
         return ir.Constant(ir.DoubleType() if dtype.width == 64 else ir.FloatType(), x)
 
@@ -148,7 +149,7 @@ def _of_floats(b: Any, op: str, dtype: dtypes.DType) -> Callable[..., Any]:
     return _call(b, _LIBDEVICE.get(op, op), dtype)
 
 
-def _directed(b: Any, op: str, dtype: dtypes.DType) -> Callable[..., Any]:
+def _directed(b: Builder, op: str, dtype: dtypes.DType) -> Callable[..., Any]:
     """Return what emits an operation rounded another way than to nearest: libdevice's fadd_rz, dadd_ru, fmaf_rd,
     fma_rz, ..."""
     name, mode = op.split(".")
@@ -158,12 +159,12 @@ def _directed(b: Any, op: str, dtype: dtypes.DType) -> Callable[..., Any]:
 
     def emit(*xs: Any) -> Any:
         ty = ir.FunctionType(xs[0].type, [x.type for x in xs])
-        return b.call(cgutils.get_or_insert_function(b.module, ty, f"__nv_{name}_{suffix}"), xs)
+        return b.call(get_or_insert_function(b.module, ty, f"__nv_{name}_{suffix}"), xs)
 
     return emit
 
 
-def _of_integers(b: Any, op: str, signed: bool) -> Callable[..., Any]:
+def _of_integers(b: Builder, op: str, signed: bool) -> Callable[..., Any]:
     compare = b.icmp_signed if signed else b.icmp_unsigned
 
     def divided(rest: bool) -> Callable[..., Any]:
@@ -191,7 +192,7 @@ def _of_integers(b: Any, op: str, signed: bool) -> Callable[..., Any]:
     return ops[op] if op in ops else lambda x, y: compare(op, x, y)
 
 
-def _divided(b: Any, x: Any, y: Any, rest: bool) -> Any:
+def _divided(b: Builder, x: Any, y: Any, rest: bool) -> Any:
     """Divide signed integers and round downwards, as Python does; gives the quotient or the remainder, 0 where Numba
     gives 0: of a division by 0, and of one that overflows."""
     known = y.constant if isinstance(y, ir.Constant) else None
@@ -211,7 +212,7 @@ def _divided(b: Any, x: Any, y: Any, rest: bool) -> Any:
     return _safely(b, floored, x, y, overflows)
 
 
-def _safely(b: Any, divide: Callable[..., Any], x: Any, y: Any, overflows: Callable[[], Any] | None = None) -> Any:
+def _safely(b: Builder, divide: Callable[..., Any], x: Any, y: Any, overflows: Callable[[], Any] | None = None) -> Any:
     """Divide where that is defined; gives 0 elsewhere. overflows: gives whether it is not, beside by 0."""
     if isinstance(y, ir.Constant) and y.constant not in (0, -1):
         return divide(x, y)

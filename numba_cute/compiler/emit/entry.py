@@ -6,11 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from llvmlite import ir
-from numba.cuda import cgutils
-
 from ... import seam
+from ..ground import llvmlite as ir
 from ..ground.building import building_kernel, kernel, known_launch
+from ..ground.llvmlite import get_or_insert_named_metadata
 from ..ground.target import current_arch
 from .tracer import Tracer
 
@@ -18,7 +17,7 @@ _I32 = ir.IntType(32)
 TENSOR_MAP_BYTES = ir.ArrayType(ir.IntType(8), 128)
 
 
-class _ByValue(ir.values.ArgumentAttributes):
+class _ByValue(ir.ArgumentAttributes):
     """`byval` with or without its type: libNVVM reads LLVM 7's dialect below sm_100 and a newer one from there."""
 
     def __init__(self, typed: bool) -> None:
@@ -34,7 +33,7 @@ class _ByValue(ir.values.ArgumentAttributes):
 def _annotate(function: Any, name: str, value: Any) -> None:
     module = function.module
     node = module.add_metadata((function, ir.MetaDataString(module, name), value))
-    cgutils.get_or_insert_named_metadata(module, "nvvm.annotations").add(node)
+    get_or_insert_named_metadata(module, "nvvm.annotations").add(node)
 
 
 def _mark_tensor_maps(function: Any) -> None:

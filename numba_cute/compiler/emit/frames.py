@@ -5,20 +5,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir
-from numba.cuda import cgutils
+from ..ground import llvmlite as ir
+from ..ground.builder import Builder
+from ..ground.llvmlite import alloca_once
 
 _SLOTS = "_cute_slots"
 
 
-def make_slot(builder: Any, contents: ir.Type, name: str = "", model: Any = None) -> Any:
+def make_slot(builder: Builder, contents: ir.Type, name: str = "", model: Any = None) -> Any:
     """Return the address of a new slot in the frame. model: that of the object in it, which may hold others."""
-    slot = cgutils.alloca_once(builder, contents, name=name)
+    slot = alloca_once(builder, contents, name=name)
     builder.function.__dict__.setdefault(_SLOTS, []).append((model, slot))
     return slot
 
 
-def make_registers(builder: Any, contents: ir.Type) -> Any:
+def make_registers(builder: Builder, contents: ir.Type) -> Any:
     """Return the address of a slot for registers, which hold nothing yet: what Numba makes holds zeros, to which
     accumulators that a multiply begins were set by a move each."""
     with builder.goto_entry_block():

@@ -9,8 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba.cuda import types
 
 from ... import dtypes, seam
 from ...seam import CuteError
@@ -19,6 +17,8 @@ from ...seam.ground.packages import is_library
 from ...seam.marks.plain import is_users_frame
 from ...seam.source import texts
 from ...seam.source.language import NO_DISPATCH, NO_KEY
+from ..ground import llvmlite as ir
+from ..ground.numba_cuda import types
 
 _SCALARS: dict[dtypes.DType, types.Type] = {
     dtypes.Boolean: types.boolean,

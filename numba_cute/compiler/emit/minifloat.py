@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir
-
 from ... import dtypes
+from ..ground import llvmlite as ir
+from ..ground.builder import Builder
 
 _I16, _I32, _F32 = ir.IntType(16), ir.IntType(32), ir.FloatType()
 _MAGNITUDE = _I32(0x7FFFFFFF)
@@ -23,7 +23,7 @@ _FORMATS = {
 }
 
 
-def widened(b: Any, bits: Any, dtype: dtypes.DType) -> Any:
+def widened(b: Builder, bits: Any, dtype: dtypes.DType) -> Any:
     """Convert the bits of one element (an i32, zeros above) to a float."""
     if dtype is dtypes.Float8E8M0FNU:
         return _power(b, bits)
@@ -39,7 +39,7 @@ def widened(b: Any, bits: Any, dtype: dtypes.DType) -> Any:
     return b.bitcast(b.or_(b.bitcast(value, _I32), sign), _F32)
 
 
-def narrowed(b: Any, value: Any, dtype: dtypes.DType) -> Any:
+def narrowed(b: Builder, value: Any, dtype: dtypes.DType) -> Any:
     """Convert a float to the bits of one element, an i32."""
     if dtype is dtypes.Float8E8M0FNU:
         return _power_bits(b, value)
@@ -61,13 +61,13 @@ def narrowed(b: Any, value: Any, dtype: dtypes.DType) -> Any:
     return b.or_(bits, b.shl(b.lshr(raw, _I32(31)), _I32(dtype.width - 1)))
 
 
-def _power(b: Any, bits: Any) -> Any:
+def _power(b: Builder, bits: Any) -> Any:
     """Compute 2 ** (bits - 127); 255 is NaN."""
     exact = b.select(b.icmp_unsigned("==", bits, _I32(0)), _I32(0x00400000), b.shl(bits, _I32(23)))
     return b.bitcast(b.select(b.icmp_unsigned("==", bits, _I32(255)), _I32(0x7FFFFFFF), exact), _F32)
 
 
-def _power_bits(b: Any, value: Any) -> Any:
+def _power_bits(b: Builder, value: Any) -> Any:
     """Return the exponent of the least power of two that is not smaller than the magnitude."""
     raw = b.and_(b.bitcast(value, _I32), _MAGNITUDE)
     exponent, rest = b.lshr(raw, _I32(23)), b.and_(raw, _I32(0x7FFFFF))

@@ -7,9 +7,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from llvmlite import ir
-
 from ...isa.rows.special import sreg
+from ..ground import llvmlite as ir
+from ..ground.builder import Builder
 from ..ground.building import known_block, known_launch
 from ..ground.memory import memory
 
@@ -77,7 +77,7 @@ _RULES: dict[str, Callable[..., tuple[int, int]]] = {
 }
 
 
-def narrowed(builder: Any, value: Any, width: int) -> Any:
+def narrowed(builder: Builder, value: Any, width: int) -> Any:
     """Return an integer of `width` bits that is the same signed number; None if its value is not known to fit."""
     least, most = known(value)
     low, high = _of_type(ir.IntType(width))
@@ -93,7 +93,7 @@ def narrowed(builder: Any, value: Any, width: int) -> Any:
     return builder.trunc(value, ir.IntType(width))
 
 
-def mark(builder: Any, call: Any, bounds: tuple[int, int]) -> None:
+def mark(builder: Builder, call: Any, bounds: tuple[int, int]) -> None:
     """Say in LLVM's IR from what on, and up to what, a call's result is. Not where variables are told to debuggers: of
     what LLVM 7 makes of some of them libNVVM then says "Symbol name with unsupported characters"."""
     if builder.debug_metadata is not None and not memory().lowers[-1].flags.dbg_directives_only:
@@ -117,7 +117,7 @@ def of_registers(call_sreg: Callable[[Any, str], Any]) -> Callable[[Any, str], A
     """Make of Numba's `call_sreg`, which reads a special register, one that says what values it may have, in a function
     of this library."""
 
-    def call(builder: Any, name: str) -> Any:
+    def call(builder: Builder, name: str) -> Any:
         bounds = _registers().get(name) if memory().lowers else None
         if bounds is None:
             return call_sreg(builder, name)

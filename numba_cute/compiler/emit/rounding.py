@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir
-from numba.cuda import cgutils, types
-
 from ...dtypes import DType
+from ..ground import llvmlite as ir
+from ..ground.builder import Builder
+from ..ground.llvmlite import get_or_insert_function
+from ..ground.numba_cuda import types
 from .leaves import NumberLeaf, scalar_type
 
 HALVES = (types.float16, types.bfloat16)
@@ -56,6 +57,6 @@ def to_float32(tracer: Any, x: NumberLeaf) -> Any:
     return b.bitcast(b.or_(b.bitcast(single, _I32), b.zext(inexact, _I32)), _F32)
 
 
-def _libdevice(b: Any, name: str, result: Any, x: Any) -> Any:
+def _libdevice(b: Builder, name: str, result: Any, x: Any) -> Any:
     ty = ir.FunctionType(result, [x.type])
-    return b.call(cgutils.get_or_insert_function(b.module, ty, f"__nv_{name}"), [x])
+    return b.call(get_or_insert_function(b.module, ty, f"__nv_{name}"), [x])

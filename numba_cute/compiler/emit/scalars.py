@@ -7,12 +7,12 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from llvmlite import ir
-from numba.cuda import types
-
 from ... import dtypes
 from ...seam import CuteError, divisor
 from ...seam.guards.messages import check_traced_operator, no_number
+from ..ground import llvmlite as ir
+from ..ground.builder import Builder, Target
+from ..ground.numba_cuda import types
 from ..ground.target import current_arch
 from . import casts, convert, elementwise
 from .leaves import NumberLeaf, dtype_of, joined, scalar_type
@@ -25,12 +25,16 @@ _ELEMENTWISE = {"truediv": "div", "and_": "and", "or_": "or", "lshift": "shl", "
 class Scalars:
     """The part of a `Tracer` that is about numbers. Without a builder nothing is emitted: leaves have no values."""
 
+    context: Target
+    builder: Builder
+    """Both are asked while kernels are lowered, and None while types are found."""
+
     def __init__(self, context: Any = None, builder: Any = None) -> None:
         self.context = context
         self.builder = builder
         self.arch = current_arch()
 
-    def number(self, ty: types.Type, emit: Callable[[Any], Any]) -> NumberLeaf:
+    def number(self, ty: types.Type, emit: Callable[[Builder], Any]) -> NumberLeaf:
         return NumberLeaf(ty, None if self.builder is None else emit(self.builder))
 
     def arith(self, op: str, a: Any, b: Any) -> NumberLeaf:
@@ -42,7 +46,7 @@ class Scalars:
         if ty in HALVES:
             return elementwise.elementwise(self, _ELEMENTWISE.get(op, op), dtype, (a, b))  # type: ignore[no-any-return]
 
-        def emit(bld: Any) -> Any:
+        def emit(bld: Builder) -> Any:
             x, y = self.ir(a, ty), self.ir(b, ty)
             if dtype.signed and dtype.is_integer and op in ("add", "sub", "mul"):
                 return getattr(bld, op)(x, y, flags=("nsw",))
@@ -94,7 +98,7 @@ class Scalars:
             return {"<": a < b, "<=": a <= b, "==": a == b, "!=": a != b, ">": a > b, ">=": a >= b}[op]
         ty = joined(a, b)
 
-        def emit(bld: Any) -> Any:
+        def emit(bld: Builder) -> Any:
             x, y = self.ir(a, ty), self.ir(b, ty)
             if isinstance(ty, types.Float):
                 return bld.fcmp_unordered(op, x, y) if op == "!=" else bld.fcmp_ordered(op, x, y)

@@ -9,9 +9,6 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from llvmlite import ir
-from numba.cuda import cgutils, nvvmutils, types
-
 from ... import dtypes
 from ...isa.form.instr import THREAD, Instr
 from ...isa.form.kinds import Operand, pred
@@ -20,8 +17,12 @@ from ...seam import CuteError, Regs
 from ...seam.ground.places import users_call
 from ...seam.guards.messages import SMEM_TWICE
 from ...seam.source.language import LIST_CHANGED
+from ..ground import llvmlite as ir
+from ..ground.builder import Builder
 from ..ground.building import ROOM, Kernel, building_kernel, kernel, known_launch, want_map
+from ..ground.llvmlite import add_global_variable, alloca_once, for_range, voidptr_t
 from ..ground.memory import Loss, memory
+from ..ground.numba_cuda import nvvmutils, types
 from . import addresses, convert, ranges
 from .leaves import NumberLeaf, element_ir, held, joined, scalar_type
 from .regions import Regions
@@ -115,7 +116,7 @@ class Tracer(Regions, Vectors):
                 body(NumberLeaf(ty))
                 return
             first, count = self.ir(start, ty), self.builder.sub(self.ir(stop, ty), self.ir(start, ty))
-            with cgutils.for_range(self.builder, count) as loop:
+            with for_range(self.builder, count) as loop:
                 body(NumberLeaf(ty, self.builder.add(loop.index, first)))
 
     # ------------------------------------------------------------------ instructions
@@ -304,9 +305,9 @@ class Tracer(Regions, Vectors):
         self._store_vector(space, address, self._read_words(src), align)
 
     def static_smem(self, nbytes: int, align: int) -> NumberLeaf:
-        def emit(b: Any) -> Any:
+        def emit(b: Builder) -> Any:
             name = b.module.get_unique_name("numba_cute_smem")
-            found = cgutils.add_global_variable(b.module, ir.ArrayType(ir.IntType(8), nbytes), name, addrspace=3)
+            found = add_global_variable(b.module, ir.ArrayType(ir.IntType(8), nbytes), name, addrspace=3)
             found.linkage, found.align = "internal", align
             found.initializer = ir.Constant(found.type.pointee, ir.Undefined)
             return b.ptrtoint(found, _I32)
@@ -314,7 +315,7 @@ class Tracer(Regions, Vectors):
         return self.number(types.uint32, emit)
 
     def smem_base(self) -> NumberLeaf:
-        def emit(b: Any) -> Any:
+        def emit(b: Builder) -> Any:
             symbol = b.module.globals.get(SMEM_SYMBOL)
             if symbol is None:
                 symbol = ir.GlobalVariable(b.module, ir.ArrayType(ir.IntType(8), 0), SMEM_SYMBOL, addrspace=3)
@@ -420,7 +421,7 @@ class Tracer(Regions, Vectors):
     def timeline(self) -> NumberLeaf:
         """Give the address of a symbol of the module, which a launch that is recorded sets (host/recording.py)."""
 
-        def emit(b: Any) -> Any:
+        def emit(b: Builder) -> Any:
             symbol = b.module.globals.get(TIMELINE_SYMBOL)
             if symbol is None:
                 words = ir.ArrayType(ir.IntType(64), 2)
@@ -439,11 +440,11 @@ class Tracer(Regions, Vectors):
             return
         b = self.builder
         values = [self._printed(a) for a in args]
-        frame = cgutils.alloca_once(b, ir.LiteralStructType([v.type for v in values] or [_I32]))
+        frame = alloca_once(b, ir.LiteralStructType([v.type for v in values] or [_I32]))
         for i, v in enumerate(values):
             b.store(v, b.gep(frame, [_I32(0), _I32(i)]))
         text = self.context.insert_string_const_addrspace(b, fmt)
-        b.call(nvvmutils.declare_vprint(b.module), [text, b.bitcast(frame, cgutils.voidptr_t)])
+        b.call(nvvmutils.declare_vprint(b.module), [text, b.bitcast(frame, voidptr_t)])
 
     def _printed(self, x: NumberLeaf) -> Any:
         """Return what printf is given for a number: a bool as its name."""

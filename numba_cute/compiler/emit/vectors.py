@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from llvmlite import ir
-from numba.cuda import cgutils, types
-
 from ... import dtypes, seam
 from ...seam import CuteError, Regs
+from ..ground import llvmlite as ir
+from ..ground.builder import Builder
+from ..ground.llvmlite import alloca_once
+from ..ground.numba_cuda import types
 from . import convert, elementwise
 from .frames import make_registers
 from .leaves import NumberLeaf, RegFile, VectorLeaf, element_ir, held, per_slot, scalar_type, slots
@@ -131,7 +132,7 @@ class Vectors(Scalars):
         if self.builder is not None:
             function = self.builder.function
             if not hasattr(function, _FLAG):  # zeroed where it is made, at the function's entry
-                setattr(function, _FLAG, cgutils.alloca_once(self.builder, ir.ArrayType(_I32, 1), name="carry"))
+                setattr(function, _FLAG, alloca_once(self.builder, ir.ArrayType(_I32, 1), name="carry"))
             file = RegFile(dtypes.Uint32, 1, getattr(function, _FLAG))
         return Regs(file, dtypes.Uint32, 0, 1)
 
@@ -158,7 +159,7 @@ class Vectors(Scalars):
         return self._pack(dtype, count, words)
 
     def lane(self, vector: VectorLeaf, index: int) -> NumberLeaf:
-        def emit(b: Any) -> Any:
+        def emit(b: Builder) -> Any:
             bits = convert.element(self, self._words(vector), vector.dtype, index)
             return convert.from_memory(self, bits, vector.dtype)
 

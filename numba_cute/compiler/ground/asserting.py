@@ -6,9 +6,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from llvmlite import ir
-
 from ...seam.ground.packages import is_library_file
+from . import llvmlite as ir
+from .builder import Builder
 from .within import Within
 
 ASSERTS = Within()
@@ -16,7 +16,7 @@ MARK = "// numba_cute.assert "
 """Begins what stands in PTX for an exception that a thread raises: its class and message, as JSON in hexadecimal."""
 
 
-def mark_raised(builder: Any, kind: type, args: Any, file: str) -> None:
+def mark_raised(builder: Builder, kind: type, args: Any, file: str) -> None:
     """Leave a mark in the code where a thread of a twin raises an exception in the user's file."""
     if not ASSERTS or is_library_file(file):
         return

@@ -9,13 +9,12 @@ from contextlib import contextmanager
 from dataclasses import field
 from typing import Any
 
-from numba.core.errors import NumbaExperimentalFeatureWarning
-from numba.cuda.core.compiler_lock import global_compiler_lock
-
 from ...seam import CuteError
 from ...seam.ground.collecting import aging, seldom
 from ...seam.ground.records import dataclass
 from . import errors, memory
+from .numba import NumbaExperimentalFeatureWarning
+from .numba_cuda import global_compiler_lock
 
 Cluster = tuple[int, int, int]
 

@@ -8,9 +8,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from numba.cuda import types
-
 from ...seam.ground.places import Columns, columns_of
+from .numba_cuda import types
 from .places import Place
 
 _MOST, _WIDTH = 4, 48

@@ -13,9 +13,6 @@ import re
 from types import CodeType
 from typing import Any, TypeVar
 
-from numba.cuda.core.errors import TypingError
-from numba.cuda.core.ir import Loc
-
 from ... import config
 from ...seam import CuteError, Signal, refused
 from ...seam.ground.error import InternalError, internal_error
@@ -36,6 +33,7 @@ from ...seam.guards.messages import READ_ONLY_ARRAY
 from ...seam.marks.decorators import HOW_STATIC
 from . import carets
 from .carets import columns, columns_at, columns_of_name, types_at
+from .numba_cuda import Loc, TypingError
 from .origins import inference_of, origins
 from .refusals import refusal
 

@@ -15,12 +15,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
-from numba.cuda.core.base import OverloadSelector
-from numba.cuda.core.errors import NumbaError
-from numba.cuda.core.targetconfig import ConfigStack
-
 from ...seam import CuteError
 from ...typed.meetings import Meetings
+from .numba_cuda import ConfigStack, NumbaError, OverloadSelector
 
 
 class Question(NamedTuple):

@@ -10,10 +10,9 @@ from concurrent.futures import Future, wait
 from typing import Any
 
 from cuda.pathfinder import DynamicLibNotFoundError
-from numba.cuda.cudadrv import nvvm
-from numba.cuda.cudadrv.error import NvvmSupportError
 
 from .building import building_kernel, known_block
+from .numba_cuda import NvvmSupportError, nvvm
 from .tensor_loads import with_waits
 from .within import Within
 

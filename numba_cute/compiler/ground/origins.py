@@ -7,7 +7,7 @@ import linecache
 import re
 from typing import Any
 
-from numba.cuda import types
+from .numba_cuda import types
 
 
 def origins(error: BaseException, file: str, line: int) -> str:

@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterable, Iterator
 from types import CodeType
 from typing import Any
 
-from numba.cuda.core import bytecode, ir
-
 from ...typed.meetings import NOWHERE, Site, Way
 from .lifted import written
 from .memory import compiling, memory
+from .numba_cuda import bytecode, ir
 
 
 class Place(ir.Loc):

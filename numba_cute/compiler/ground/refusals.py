@@ -8,14 +8,13 @@ from types import TracebackType
 from typing import Any
 
 import numpy as np
-from numba.core.errors import NumbaError as OtherNumbaError
-from numba.cuda.core.errors import NumbaError
-from numba.cuda.errors import UnsupportedBytecodeError
 
 from ...seam import CuteError
 from ...seam.guards.messages import NO_ALIGNMENT, NO_NEW_ARRAY, no_static_shape
 from ...seam.source import language as say
 from .faults import is_numbas
+from .numba import OtherNumbaError
+from .numba_cuda import NumbaError, UnsupportedBytecodeError
 
 SIGNS = {
     "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "and_": "&",

@@ -8,10 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-import numba.cuda.api as cuda_api
-from numba.cuda.core import targetconfig
-
 from ...isa.form.targets import answering_for, named
+from .numba_cuda import cuda_api, targetconfig
 
 
 class _Offline:

@@ -12,14 +12,8 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-from numba import cuda
-
-try:
-    from numba.cuda.core import config  # by which numba.cuda itself decides what it is
-except ModuleNotFoundError:
-    config = None
-
 from ...seam import CuteError
+from ..ground.numba import config, cuda
 from . import cluster
 from .kernels import Kernel
 

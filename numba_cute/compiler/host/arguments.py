@@ -6,8 +6,6 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from numba.cuda import types
-
 from ... import dtypes
 from ...seam import CuteError
 from ..bridge import tree
@@ -15,6 +13,7 @@ from ..bridge.leaf_types import Multiple, TensorMapType
 from ..bridge.object_types import Value
 from ..emit.leaves import dtype_of
 from ..emit.rounding import HALVES
+from ..ground.numba_cuda import types
 from . import tensormap
 
 

@@ -14,10 +14,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from numba.cuda.core.compiler_lock import global_compiler_lock
-
 from ...typed.meetings import Meetings
 from ..ground.building import building
+from ..ground.numba_cuda import global_compiler_lock
 from ..ground.nvvm import LEFT_OUT
 from ..ground.target import compiling_for
 from .losses import of_lines

@@ -13,8 +13,7 @@ import weakref
 from types import MethodType
 from typing import Any
 
-from numba.cuda.dispatcher import _LaunchConfiguration
-
+from ..ground.numba_cuda import _LaunchConfiguration
 from .launching import compiled, fitting, launched, named_stream, on_device_of, on_grid, wanted
 from .native import oracle
 from .native.plans import Setting, plan

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from cuda.bindings import driver as bindings
-from numba.cuda.cudadrv import devices
 
 from ...seam import CuteError
+from ..ground.numba import devices
 
 
 def _asked(result: Any, ordinal: int) -> Any:

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from cuda.bindings import driver as bindings
 from cuda.core import ObjectCode
-from numba import cuda
-from numba.cuda.cudadrv.libs import get_cudalib
 
 from ...seam import CuteError
 from ..ground.asserting import ASSERTS
+from ..ground.numba import cuda
+from ..ground.numba_cuda import get_cudalib
 from ..ground.target import arch_name, compiling_for
 from . import linking, ptxas
 from .native import arrays, packing

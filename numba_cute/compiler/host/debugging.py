@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from llvmlite import ir
-from numba.cuda.cudadrv import driver
-from numba.cuda.datamodel.models import UniTupleModel
+from ..ground import llvmlite as ir
+from ..ground.numba_cuda import UniTupleModel, driver
 
 
 def telling_of_nothing(var_type: Callable[..., Any]) -> Callable[..., Any]:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 from cuda.bindings import driver as bindings
-from numba.cuda.cudadrv import devices, driver
-from numba.cuda.cudadrv.error import CudaSupportError
 
 from ...seam.hooks.driver import DRIVER
+from ..ground.numba import CudaSupportError, devices
+from ..ground.numba_cuda import driver
 
 
 def known_to_cuda(address: int) -> bool | None:

@@ -19,18 +19,12 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numba.cuda
 from cuda.core import ObjectCode
-from numba.cuda import types
-from numba.cuda.codegen import CUDACodeLibrary
-from numba.cuda.core import sigutils
-from numba.cuda.core.caching import _Cache
-from numba.cuda.cudadrv import devices
-from numba.cuda.dispatcher import _Kernel
-from numba.cuda.typing import signature
 
 from ... import config
 from ...seam import CuteError
+from ..ground.numba import cuda, devices
+from ..ground.numba_cuda import CUDACodeLibrary, _Cache, _Kernel, signature, sigutils, types
 from ..ground.ownership import owns
 from ..ground.target import arch_name
 from ..ground.taught import registered
@@ -44,7 +38,7 @@ _COMPILED_WITH = (
     "numba", "numba-cuda", "llvmlite", "numpy", "ml-dtypes", "cuda-core", "cuda-bindings", "nvidia-nvvm",
     "nvidia-cuda-nvcc", "nvidia-cuda-nvcc-cu12", "nvidia-nvjitlink", "nvidia-nvjitlink-cu12",
 )  # fmt: skip
-_NUMBA = Path(numba.cuda.__file__).parent
+_NUMBA = Path(cuda.__file__).parent
 _UNKEPT_OPTIONS = ("debug", "link")
 """Options whose kernels are not kept: they hold what is of this process, or read files."""
 

@@ -11,16 +11,15 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from numba.cuda.dispatcher import ForAll, _LaunchConfiguration
-
 from ...seam import CuteError
 from ...seam.ground.folding import folding
 from ...seam.marks.constexpr import LAUNCHER, Launcher, static_arguments
+from ..ground.numba_cuda import ForAll, _LaunchConfiguration
 from .configured import Configured
 from .launching import Launch
 
 
-def _hand(launcher: Launcher, kernel: Any, args: Any, named: Any, options: dict[str, Any]) -> None:
+def hand(launcher: Launcher, kernel: Any, args: Any, named: Any, options: dict[str, Any]) -> None:
     """Give a launch to who makes it: what that launches itself goes where it says."""
     usual = {"cluster": None, "cooperative": False, "fallback_cluster": None, "pdl": False}
     token = LAUNCHER.set(None)
@@ -39,7 +38,7 @@ def _of_launch(self: Launch) -> dict[str, Any]:
 
 
 def _call(launcher: Launcher, self: Launch, *args: Any, **named: Any) -> None:
-    _hand(launcher, self.given, args, named, _of_launch(self))
+    hand(launcher, self.given, args, named, _of_launch(self))
 
 
 def _prepare(launcher: Launcher, self: Launch, *args: Any, **named: Any) -> Callable[[], None]:
@@ -53,7 +52,7 @@ def _prepare(launcher: Launcher, self: Launch, *args: Any, **named: Any) -> Call
 
 
 def _configuration(launcher: Launcher, self: Any, *args: Any) -> None:
-    _hand(launcher, self.dispatcher, args, {}, {"grid": self.griddim, "block": self.blockdim, "smem": self.sharedmem})
+    hand(launcher, self.dispatcher, args, {}, {"grid": self.griddim, "block": self.blockdim, "smem": self.sharedmem})
 
 
 THREADS = 256
@@ -64,16 +63,17 @@ def _for_all(launcher: Launcher, self: Any, *args: Any) -> None:
     block = self.thread_per_block or THREADS
     if self.ntasks:
         options = {"grid": -(-self.ntasks // block), "block": block, "smem": self.sharedmem}
-        _hand(launcher, self.dispatcher, args, {}, options)
+        hand(launcher, self.dispatcher, args, {}, options)
 
 
-_INSTEAD: tuple[tuple[Any, str, Callable[..., Any]], ...] = (
+INSTEAD: list[tuple[Any, str, Callable[..., Any]]] = [
     (Launch, "__call__", _call),
     (Launch, "prepare", _prepare),
     (_LaunchConfiguration, "__call__", _configuration),
     (Configured, "__call__", _configuration),
     (ForAll, "__call__", _for_all),
-)
+]
+"""Of each that launches: its class, its method, and what a launch is then."""
 
 
 class Taken:
@@ -86,8 +86,8 @@ class Taken:
     def __enter__(self) -> None:
         with Taken.lock:
             if Taken.held == 0:
-                Taken.before = tuple(vars(owner)[name] for owner, name, _ in _INSTEAD)
-                for (owner, name, other), own in zip(_INSTEAD, Taken.before):
+                Taken.before = tuple(vars(owner)[name] for owner, name, _ in INSTEAD)
+                for (owner, name, other), own in zip(INSTEAD, Taken.before):
                     setattr(owner, name, _asking(own, other))
             Taken.held += 1
 
@@ -95,7 +95,7 @@ class Taken:
         with Taken.lock:
             Taken.held -= 1
             if Taken.held == 0:
-                for (owner, name, _instead), own in zip(_INSTEAD, Taken.before):
+                for (owner, name, _instead), own in zip(INSTEAD, Taken.before):
                     setattr(owner, name, own)
 
 

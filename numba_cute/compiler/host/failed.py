@@ -6,9 +6,9 @@ from __future__ import annotations
 from typing import Any
 
 from cuda.bindings import runtime
-from numba.cuda.cudadrv.driver import CudaAPIError
 
 from ...seam import CuteError
+from ..ground.numba import CudaAPIError
 
 
 class LaunchFailed(CuteError, CudaAPIError):

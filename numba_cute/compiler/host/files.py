@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from numba.cuda.misc.appdirs import AppDirs
+from ..ground.numba_cuda import AppDirs
 
 ABANDONED = 60.0
 """Seconds after which a temporary file is one that its writer left: it writes for milliseconds."""

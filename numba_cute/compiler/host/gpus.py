@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from cuda.bindings import driver as bindings
-from numba.cuda.cudadrv import nvvm
-from numba.cuda.cudadrv.error import NvvmSupportError
+
+from ..ground.numba_cuda import NvvmSupportError, nvvm
 
 Version = tuple[int, int]
 

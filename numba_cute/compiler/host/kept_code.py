@@ -8,10 +8,8 @@ import hashlib
 import sys
 from collections.abc import Callable
 
-import llvmlite
-from llvmlite import binding
-
 from ... import config
+from ..ground.llvmlite import VERSION, binding
 from . import files, store
 from .installed import compiler_version
 
@@ -26,7 +24,7 @@ def kept(module: str, make: Callable[[], bytes]) -> bytes:
     folder = store.folder() if config.current().cache else None
     if folder is None:
         return make()
-    versions = sys.version, compiler_version(), llvmlite.__version__, binding.get_process_triple()
+    versions = sys.version, compiler_version(), VERSION, binding.get_process_triple()
     key = hashlib.sha256(repr((module, versions)).encode()).digest()
     path = folder / "launches" / hashlib.sha256(f"{sys.prefix} {module}".encode()).hexdigest()[:32]
     held = files.read(path, _MOST_BYTES) or b""

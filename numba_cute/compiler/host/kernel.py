@@ -12,18 +12,18 @@ from types import MethodType
 from typing import Any
 
 from cuda.core import ObjectCode
-from numba.cuda import types
-from numba.cuda.dispatcher import _Kernel
 
 from ... import dtypes
 from ...isa.form.targets import named
 from ...seam import CuteError
+from ...seam.ground.counterparts import counterpart
 from ...seam.marks.constexpr import Constexpr
 from ...seam.marks.host_objects import as_argument
 from ..bridge.given_floats import GivenFloat
 from ..bridge.object_types import Value
 from ..ground.building import building
 from ..ground.memory import memory
+from ..ground.numba_cuda import _Kernel, types
 from ..ground.ownership import owns
 from ..ground.target import arch_name
 from . import ptxas
@@ -65,6 +65,7 @@ class CuteKernel(_Kernel):
             val = val.value
         if isinstance(val, MethodType):
             val = as_argument(val)
+        val = counterpart(val)
         if isinstance(ty, types.Literal):  # the value is in the type, and the parameter not read
             kernelargs.append(scalar_argument(types.unliteral(ty), val))
         elif isinstance(ty, GivenFloat):

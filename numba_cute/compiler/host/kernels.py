@@ -11,8 +11,6 @@ from collections.abc import Callable
 from types import FunctionType, MethodType
 from typing import Any
 
-from numba import cuda
-
 from ... import seam
 from ...isa.form.limits import BlockBounds
 from ...seam import CuteError, current_or
@@ -25,6 +23,7 @@ from ...seam.marks.plain import is_users_frame, users_operation, with_ordinary_p
 from ...seam.marks.prints import printing
 from ...seam.source.class_statements import without_classes
 from ...seam.source.with_statements import reaches_with
+from ..ground.numba import cuda
 from .cluster import checked_extents, cluster_shape
 from .options import DEFAULTS, options_of
 

@@ -7,42 +7,37 @@ that was made once is made in machine code from then on (host/native).
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from cuda.bindings import driver as bindings
-from numba.cuda import types
-from numba.cuda.cudadrv import devices, driver
-from numba.cuda.dispatcher import (
-    _LAUNCH_CONFIG_KW,
-    _dispatcher,
-    _LaunchConfiguration,
-    normalize_kernel_dimensions,
-)
-
-from ...isa.form.limits import enough_smem
-from ...isa.form.targets import PORTABLE_CLUSTER
 from ...seam import CuteError
 from ...seam.ground.collecting import seldom
+from ...seam.ground.counterparts import counterpart
 from ...seam.ground.naming import described
 from ...seam.hooks import watch
 from ...seam.hooks.recording import recording
 from ...seam.marks.constexpr import forget_notes, static_arguments
 from ...seam.marks.host_objects import python_of
+from ..ground.numba import devices
+from ..ground.numba_cuda import (
+    _LAUNCH_CONFIG_KW,
+    _dispatcher,
+    _LaunchConfiguration,
+    normalize_kernel_dimensions,
+    types,
+)
 from . import peer_memory  # noqa: F401 - it answers for the driver
 from .cluster import checked_cluster, checked_extents
 from .current import current_device
 from .debugging import raising_of_kernel
 from .facts import facts
-from .failed import LaunchFailed
+from .functions import Function, settled, submit
 from .kept_code import kept
 from .map_memory import MapMemory, no_memory
 from .mapped import changes, mapped
-from .native import arrays, launcher, oracle, packing
-from .native.driver import driver as native_driver, function_of
+from .native import arrays, launcher, oracle
 from .native.options import PLAIN
 from .native.plans import Setting, packed_for_good, plan
 from .native.sites import FORGETS, Site, prepared, relate, relatives
@@ -54,71 +49,11 @@ from .streams import core_stream
 launcher.keep_by(kept)
 
 
-def _check_smem(self: Any, cufunc: Any, sharedmem: int) -> int:
-    """Return the dynamic shared memory of this launch: the kernel's own need if the user named none; limits raised."""
-    known = facts(self)
-    need = enough_smem(sharedmem, known.smem)
-    device = devices.get_context().device
-    if need > 48 * 1024 and known.raised.get(device.id, 0) < need:
-        static = cufunc.attrs.shared
-        most = device.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
-        if need + static > most:
-            raise CuteError(
-                f"smem={need}: too much shared memory; with {static} bytes static the device's limit for a CTA is "
-                f"{most} bytes, so at most {most - static}"
-            )
-        attribute = bindings.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-        driver.driver.cuKernelSetAttribute(attribute, need, cufunc.handle, device.id)
-        known.raised[device.id] = need
-    return need
-
-
-def _check_grid(griddim: Any, cluster: Any) -> None:
-    for axis, g, c in zip("xyz", griddim, cluster):
-        if g % c:
-            raise CuteError(
-                f"grid={tuple(griddim)}: {axis} = {g} is not a multiple of the cluster's {c}; "
-                f"round it up to {-(-g // c) * c} and let the kernel ignore the extra CTAs"
-            )
-
-
-def _own_or_given_cluster(kernel: Any, griddim: Any, cluster: Any, fallback: Any) -> Any:
-    """Return the cluster shape to launch with: None if the kernel carries its own, which the driver then uses."""
-    own = facts(kernel).cluster
-    if own is not None and cluster is not None and cluster != own:
-        raise CuteError(f"cluster={cluster}: the kernel is compiled for clusters of {own}")
-    if own is not None and fallback is not None:
-        raise CuteError(
-            f"fallback_cluster={fallback}: the kernel is compiled for clusters of {own} alone; give it no "
-            "cute.cluster_shape, and the launch cluster="
-        )
-    if own is not None or cluster is not None:
-        _check_grid(griddim, own or cluster)
-    return None if own is not None else cluster
-
-
-def _allow_cluster(kernel: Any, cufunc: Any, shape: Any) -> None:
-    """Let the kernel run in clusters of more than 8 CTAs, if such are launched."""
-    known, device = facts(kernel), devices.get_context().device
-    x, y, z = shape or known.cluster or (1, 1, 1)
-    if x * y * z > PORTABLE_CLUSTER and device.id not in known.large:
-        attribute = bindings.CUfunction_attribute.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
-        driver.driver.cuKernelSetAttribute(attribute, 1, cufunc.handle, device.id)
-        known.large.add(device.id)
-
-
 def _settled(kernel: Any, setting: Setting) -> Setting:
-    """Check a launch's setting against the kernel and the device, and fill in what the kernel knows itself."""
-    cluster = _own_or_given_cluster(kernel, setting.grid, setting.cluster, setting.options.fallback_cluster)
+    """Check the setting of a compiled kernel's launch, and fill in what the kernel knows itself."""
     cufunc = kernel._codelibrary.get_cufunc()
-    _allow_cluster(kernel, cufunc, cluster)
-    return replace(
-        setting,
-        kernel=kernel,
-        handle=function_of(cufunc.handle),
-        cluster=cluster,
-        smem=_check_smem(kernel, cufunc, setting.smem),
-    )
+    function = Function(cufunc.handle, cufunc.attrs.shared, facts(kernel))
+    return replace(settled(function, setting), kernel=kernel)
 
 
 def _parameters(kernel: Any, args: Any, stream: Any, write_back: list[Any]) -> list[Any]:
@@ -126,26 +61,6 @@ def _parameters(kernel: Any, args: Any, stream: Any, write_back: list[Any]) -> l
     for t, v in zip(kernel.argument_types, args):
         kernel._prepare_args(t, v, stream, write_back, out)
     return out
-
-
-def _submit(setting: Setting, stream: int, parameters: list[Any]) -> None:
-    """Give a launch to the driver."""
-    data, offsets = packing.block(parameters)
-    values = ctypes.create_string_buffer(len(data) + packing.MAP)
-    start = ctypes.addressof(values)
-    start += -start % packing.MAP
-    ctypes.memmove(start, data, len(data))
-    pointers = (ctypes.c_void_p * max(1, len(offsets)))(*(start + o for o in offsets))
-    config = setting.config(stream)
-    code = native_driver().launch(ctypes.addressof(config), setting.handle, ctypes.addressof(pointers), None)
-    if code:
-        error = bindings.CUresult(code)
-        said = bindings.cuGetErrorString(error)[1]
-        why = said.decode() if isinstance(said, bytes) else "no description"
-        what = f"{_name_of(setting.kernel)} with grid {tuple(setting.grid)}, block {tuple(setting.block)}"
-        raise LaunchFailed(
-            code, f"{error.name}: {why}; launch of {what} and {setting.smem} bytes of dynamic shared memory"
-        )  # fmt: skip
 
 
 def _name_of(kernel: Any) -> str:
@@ -168,7 +83,7 @@ def launched(kernel: Any, args: Any, setting: Setting) -> Setting:
     write_back: list[Any] = []
     parameters = _parameters(kernel, args, core_stream(stream), write_back)
     with raising_of_kernel(kernel, core_stream(stream)):
-        _submit(setting, stream, parameters)
+        submit(setting, stream, parameters, _name_of(kernel))
     for write in write_back:
         write()
     return setting
@@ -266,7 +181,7 @@ class Launch:
         self, kernel: Any, grid: Any, block: Any, cluster: Any, smem: int, stream: Any, graph: bool = False,
         **options: Any,
     ) -> None:  # fmt: skip
-        self.given = kernel
+        self.given = kernel = counterpart(kernel)
         kernel = getattr(kernel, "dispatcher", kernel)
         grid, block = normalize_kernel_dimensions(checked_extents("grid", grid), checked_extents("block", block))
         if type(smem) is bool or not hasattr(smem, "__index__"):
@@ -368,8 +283,11 @@ class Launch:
 
             def refused() -> None:
                 with on_device_of(whole):
-                    _submit(
-                        setting, arrays.current_stream(whole) if setting.stream is None else setting.stream, parameters
+                    submit(
+                        setting,
+                        arrays.current_stream(whole) if setting.stream is None else setting.stream,
+                        parameters,
+                        _name_of(own),
                     )
 
             stream = arrays.current_stream(whole) if setting.stream is None else setting.stream

@@ -14,13 +14,10 @@ from typing import Any
 
 from cuda.core import ObjectCode, Program, ProgramOptions
 from cuda.pathfinder import locate_nvidia_header_directory
-from numba.cuda import dispatcher
-from numba.cuda.core import config
-from numba.cuda.cuda_paths import get_cuda_paths
-from numba.cuda.cudadrv import driver, nvrtc
-from numba.cuda.cudadrv.libs import get_cudalib
 
 from ...seam import CuteError
+from ..ground.numba import config
+from ..ground.numba_cuda import dispatcher, driver, get_cuda_paths, get_cudalib, nvrtc
 
 _NUMBA = Path(dispatcher.__file__).parent
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba.cuda.dispatcher as cuda_dispatcher
-from numba.cuda import types
-
 from ...seam.source.language import refuse_code
 from ...typed.meetings import Meetings
 from ..bridge.reads import given_by, reads_of
 from ..ground.memory import Loss, kept_of, memory
+from ..ground.numba_cuda import dispatcher as cuda_dispatcher, types
 from ..ground.ownership import owns
 from ..ground.taught import registered
 

@@ -14,13 +14,12 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from numba.cuda import types
-from numba.cuda.cudadrv import devices
-
 from ...dtypes import Uint64
 from ...seam import CuteError
 from ..bridge.typeofs import type_of_argument
 from ..ground.building import ROOM, building, looking_for_maps
+from ..ground.numba import devices
+from ..ground.numba_cuda import types
 from ..ground.target import arch_name, compiling_for
 from .lowering import lowered
 from .native.plans import name_of_changed

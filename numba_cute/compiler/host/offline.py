@@ -6,11 +6,6 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-import numba.cuda.dispatcher as cuda_dispatcher
-from numba import cuda
-from numba.cuda import types
-from numba.cuda.core import sigutils
-
 from ... import seam
 from ...isa.form.limits import (
     check_cluster,
@@ -21,6 +16,7 @@ from ...isa.form.limits import (
 )  # fmt: skip
 from ...isa.form.targets import Target, answering_for, named
 from ...seam import CuteError
+from ...seam.ground.counterparts import counterpart
 from ...seam.ground.stack import with_room
 from ...seam.guards.kinds import UserFunction
 from ...seam.marks.constexpr import LAUNCHER, is_host, static_arguments
@@ -29,6 +25,8 @@ from ..bridge.typeofs import type_of_argument
 from ..ground.building import building
 from ..ground.faults import is_numbas
 from ..ground.memory import memory
+from ..ground.numba import cuda
+from ..ground.numba_cuda import dispatcher as cuda_dispatcher, sigutils, types
 from ..ground.target import arch_name, compiling_for, parse_arch
 from . import disk_cache, linking, losses, ptxas
 from .facts import required_smem, static_smem
@@ -115,6 +113,7 @@ def frontend(kernel: Any, args: Any, arch: str) -> Any:
 def taken(kernel: Any, args: Any, arch: str, what: str) -> tuple[Any, tuple[types.Type, ...], dict[str, Any]]:
     """Take a kernel and arguments; gives its function, the arguments' types and its options."""
     parse_arch(arch)
+    kernel = counterpart(kernel)
     py_func = _function_of(kernel, what)
     if isinstance(args, (tuple, list)):
         args = type(args)(_given(kernel, args))

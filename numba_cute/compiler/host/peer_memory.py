@@ -9,12 +9,10 @@ from typing import Any
 
 import numpy as np
 from cuda.bindings import driver as bindings
-from numba.cuda.cudadrv import devices
-from numba.cuda.cudadrv.driver import CudaAPIError
-from numba.cuda.cudadrv.error import CudaSupportError
 
 from ...seam import CuteError
 from ...seam.hooks.driver import DRIVER
+from ..ground.numba import CudaAPIError, CudaSupportError, devices
 from .current import current_device
 
 _NCCL = "use torch.distributed's collectives (NCCL) between them"

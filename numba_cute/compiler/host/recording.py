@@ -12,12 +12,11 @@ from typing import Any
 
 import numpy as np
 from cuda.bindings import driver as bindings
-from numba import cuda
-from numba.cuda.cudadrv import devices
 
 from ...seam import CuteError
 from ...seam.hooks.recording import KINDS, NAMES, Event, Recorder
 from ..emit.tracer import TIMELINE_SYMBOL
+from ..ground.numba import cuda, devices
 
 HEADER, RECORD, HAS_PAYLOAD = 16, 32, 8
 """As arch/events.py writes them."""

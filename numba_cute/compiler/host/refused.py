@@ -9,12 +9,11 @@ from collections.abc import Callable
 from typing import Any
 
 from cuda.bindings import driver as bindings
-from numba.cuda.cudadrv.driver import CudaAPIError
-from numba.cuda.cudadrv.error import CudaSupportError
 
 from ...seam import CuteError
 from ...seam.ground.folding import folded
 from ...seam.hooks import watch
+from ..ground.numba import CudaAPIError, CudaSupportError
 from ..ground.ownership import owns
 
 _NO_DEVICE = int(bindings.CUresult.CUDA_ERROR_NO_DEVICE)

@@ -25,10 +25,7 @@ _L2_TIMES, _LEAST_FLUSH = 4, 32 << 20
 
 def _use_the_gpu(what: str) -> None:
     """Make Numba's context current; CuteError where there is no GPU. what: what needs one."""
-    from numba.cuda.cudadrv import devices
-    from numba.cuda.cudadrv.driver import CudaAPIError
-    from numba.cuda.cudadrv.error import CudaSupportError
-
+    from ..ground.numba import CudaAPIError, CudaSupportError, devices
     from .refused import no_gpu
 
     try:

@@ -6,11 +6,10 @@ from __future__ import annotations
 from types import FunctionType
 from typing import Any
 
-from numba import cuda
-from numba.cuda.dispatcher import CUDADispatcher
-
 from ...seam import CuteError
 from ...seam.ground.naming import described
+from ..ground.numba import cuda
+from ..ground.numba_cuda import CUDADispatcher
 from .kernels import Kernel
 from .map_memory import no_memory
 from .mapped import mapped

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import functools
 
-from numba.cuda.cudadrv import nvvm
-
 from ...isa.form.targets import TARGETS, Target, listing
 from ...seam import CuteError
+from ..ground.numba_cuda import nvvm
 
 
 @functools.cache

@@ -7,7 +7,7 @@ import functools
 import re
 from typing import Any
 
-from numba.cuda import types
+from ..ground.numba_cuda import types
 
 _kept: dict[str, types.Type] = {}
 _names: dict[types.Type, str] = {}

@@ -10,11 +10,6 @@ from contextlib import contextmanager
 from types import MethodType, ModuleType
 from typing import Any
 
-from numba.core.target_extension import target_override
-from numba.cuda import types
-from numba.cuda.core.errors import NumbaError
-from numba.cuda.descriptor import cuda_target
-
 from ... import seam
 from ...seam import CuteError
 from ...seam.ground.error import internal_error
@@ -27,6 +22,8 @@ from ..bridge.values import abstract
 from ..emit.tracer import Tracer
 from ..ground.faults import is_numbas
 from ..ground.memory import remembering
+from ..ground.numba import target_override
+from ..ground.numba_cuda import NumbaError, cuda_target, types
 from ..ground.target import compiling_for
 from .type_descriptions import description_of_type, numba_type
 

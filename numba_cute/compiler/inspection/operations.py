@@ -14,12 +14,10 @@ from contextlib import contextmanager
 from dataclasses import field
 from typing import Any, Protocol
 
-from numba.cuda import types
-from numba.cuda.core import ir
-
 from ... import seam
 from ...seam.ground.records import dataclass
 from ..bridge.object_types import BoundJitted, BoundTraced, StructRef, Value
+from ..ground.numba_cuda import ir, types
 from .spelled import spelling
 from .type_descriptions import description_of_type
 

@@ -8,9 +8,6 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from numba.cuda import types
-from numba.cuda.core import ir
-
 from ...seam import CuteError
 from ...seam.ground.packages import is_library
 from ...typed.descriptions import Constant, Description, Scalar
@@ -43,6 +40,7 @@ from ...typed.form import (
 from ..bridge.object_types import Value
 from ..emit.leaves import dtype_of
 from ..ground.memory import memory
+from ..ground.numba_cuda import ir, types
 from ..ground.target import compiling_for
 from ..host.offline import ptx_of, taken
 from .binding import bound

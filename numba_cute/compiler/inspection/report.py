@@ -11,14 +11,12 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
-from numba.cuda import types
-from numba.cuda.core import ir
-
 from ...seam.ground.drawing import brief
 from ...seam.ground.records import dataclass
 from ...seam.guards.kinds import UserFunction
 from ..bridge.leaf_types import Registers, Vector
 from ..bridge.object_types import Value
+from ..ground.numba_cuda import ir, types
 from ..ground.target import compiling_for
 from ..host.offline import frontend, ptx_of, taken
 from .operations import Operation, Recorder, recording

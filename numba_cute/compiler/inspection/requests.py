@@ -7,8 +7,6 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from numba.cuda import types
-
 from ... import dtypes, seam
 from ...seam import CuteError, Regs
 from ...seam.guards import facade
@@ -17,6 +15,7 @@ from ..bridge import tree
 from ..bridge.values import abstract
 from ..emit.leaves import NumberLeaf, RegFile, VectorLeaf, dtype_of, joined
 from ..emit.tracer import Tracer
+from ..ground.numba_cuda import types
 from ..ground.target import compiling_for
 from .type_descriptions import description_of_type, numba_type
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba.cuda import types
-
 from ...seam import CuteError
 from ...seam.source.language import too_large
 from ...typed.descriptions import (
@@ -27,6 +25,7 @@ from ..bridge.leaf_types import TENSOR_MAP, Multiple, Registers, TensorMapType, 
 from ..bridge.object_types import StructRef, Value
 from ..bridge.shared_arrays import SharedArray
 from ..emit.leaves import dtype_of, scalar_type
+from ..ground.numba_cuda import types
 
 
 def description_of_type(ty: types.Type) -> Description:

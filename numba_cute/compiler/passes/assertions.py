@@ -11,12 +11,11 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from numba.cuda.core import ir
-
 from ... import seam
 from ...seam.guards.messages import FalseAssertion, assertion_at, false_assertion
 from ..emit.tracer import Tracer
 from ..ground.errors import located
+from ..ground.numba_cuda import ir
 from .constants import FAULTS
 from .static_values import FUNCTIONS, Unknown, static_value
 

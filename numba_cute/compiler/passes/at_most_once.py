@@ -9,8 +9,7 @@ import builtins
 import operator
 from typing import Any
 
-from numba.cuda.core import ir
-
+from ..ground.numba_cuda import ir
 from .constants import Constants, NotConstant
 from .definitions import Place
 from .unroll import follows, unroll

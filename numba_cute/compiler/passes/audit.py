@@ -6,10 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from numba.cuda import types
-from numba.cuda.core import ir
-from numba.cuda.core.compiler_machinery import AnalysisPass, register_pass
-
 from ... import seam
 from ...seam import CuteError
 from ...seam.guards import facade
@@ -21,6 +17,7 @@ from ..bridge.values import StructProxy, abstract
 from ..emit.tracer import Tracer
 from ..ground.building import building_kernel, kernel, known_launch, lowering
 from ..ground.memory import Loss, compiling, memory
+from ..ground.numba_cuda import AnalysisPass, ir, register_pass, types
 from .joined import joined
 
 

@@ -10,12 +10,10 @@ import operator
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from numba.cuda.core import ir
-from numba.cuda.core.analysis import compute_cfg_from_blocks
-
 from ... import seam
 from ...seam.marks.plain import is_plain_class
 from ..bridge.object_types import StructRef
+from ..ground.numba_cuda import compute_cfg_from_blocks, ir
 from .constants import Constants, Judged, NotConstant
 from .definitions import Place
 from .typed_constants import TypedConstants

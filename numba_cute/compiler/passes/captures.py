@@ -13,12 +13,10 @@ import functools
 from types import ModuleType
 from typing import Any
 
-from numba.cuda.core import ir
-from numba.cuda.core.ir_utils import get_definition, guard
-
 from ...seam import CuteError
 from ..ground.errors import located
 from ..ground.lifted import NotLifted, lifted_function, sets_free
+from ..ground.numba_cuda import get_definition, guard, ir
 from .definitions import Place, instructions, statements
 
 

@@ -12,11 +12,10 @@ from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
-from numba.cuda.core import ir
-
 from ...seam import CuteError
 from ...seam.ground.names import WrongArguments
 from ..ground.errors import located
+from ..ground.numba_cuda import ir
 from ..ground.places import Place, placing_inlined
 
 

@@ -18,8 +18,7 @@ from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
-from numba.cuda.core.bytecode import ByteCodeInst
-
+from ..ground.numba_cuda import ByteCodeInst
 from ..ground.within import Within
 
 _STORES = ("STORE_FAST", "STORE_FAST_STORE_FAST", "STORE_FAST_LOAD_FAST")

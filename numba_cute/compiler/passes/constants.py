@@ -14,9 +14,6 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from numba.cuda import types
-from numba.cuda.core import ir
-
 from ... import dtypes, seam
 from ...seam import CuteError
 from ...seam.ground.records import dataclass
@@ -24,6 +21,7 @@ from ...seam.marks.host_objects import mapping_of
 from ..bridge import tree
 from ..bridge.given_floats import GivenFloat
 from ..bridge.object_types import StructRef, Value
+from ..ground.numba_cuda import ir, types
 from .definitions import Definitions, Place
 
 FOLDABLE = {

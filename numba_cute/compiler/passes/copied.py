@@ -8,14 +8,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from numba.cuda import types
-from numba.cuda.core import ir
-
 from ...seam import is_struct_class
 from ...seam.marks.plain import is_plain_class
 from ..bridge.effects import kinds
 from ..bridge.object_types import StructRef
 from ..bridge.settings import set_later
+from ..ground.numba_cuda import ir, types
 from .definitions import statements
 from .uses import read_in
 

@@ -11,7 +11,7 @@ import functools
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from numba.cuda.core import ir
+from ..ground.numba_cuda import ir
 
 
 class Place(NamedTuple):

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from numba.cuda import types
+from ..ground.numba_cuda import types
 
 _TYPES = type(types.Type)
 _REST = inspect.CO_VARARGS, inspect.CO_VARKEYWORDS

@@ -12,10 +12,6 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any, NamedTuple
 
-from numba.cuda import types
-from numba.cuda.core import ir
-from numba.cuda.core.compiler_machinery import AnalysisPass, register_pass
-
 from ...seam import CuteError
 from ..bridge import effects
 from ..bridge.effects import NEW, NOTHING, Effects, Sources, kinds
@@ -24,6 +20,7 @@ from ..bridge.list_types import is_list
 from ..bridge.object_types import BoundJitted, BoundTraced, StructRef, Value
 from ..ground.errors import located
 from ..ground.memory import LASTING, effects_of, memory
+from ..ground.numba_cuda import AnalysisPass, ir, register_pass, types
 from .copied import Copied, copy_carried, copy_into_fields, sets_field
 from .definitions import statements
 from .second_rounds import second_rounds

@@ -6,16 +6,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import cuda
-from numba.cuda import types
-from numba.cuda.core import ir
-from numba.cuda.core.compiler_machinery import register_pass
-from numba.cuda.core.errors import NumbaTypeError
-from numba.cuda.core.typed_passes import NopythonTypeInference
-
 from ...seam import CuteError
 from ..bridge.shared_arrays import SharedArray
 from ..ground.errors import located
+from ..ground.numba import cuda
+from ..ground.numba_cuda import NopythonTypeInference, NumbaTypeError, ir, register_pass, types
 from ..ground.refusals import kind
 from .rounds import letting_go
 

@@ -14,13 +14,6 @@ from collections.abc import Callable
 from types import BuiltinFunctionType, CodeType
 from typing import Any
 
-from numba.cuda.core import ir, postproc
-from numba.cuda.core.compiler_machinery import register_pass
-from numba.cuda.core.ir_utils import build_definitions
-from numba.cuda.core.typed_passes import InlineOverloads
-from numba.cuda.core.untyped_passes import InlineClosureLikes
-from numba.cuda.dispatcher import CUDADispatcher
-
 from ... import seam
 from ...seam import CuteError
 from ..bridge.calls import call_jitted
@@ -28,6 +21,15 @@ from ..bridge.object_types import BoundJitted, BoundTraced, StructRef, Value
 from ..bridge.struct_operators import dispatcher_of
 from ..ground.errors import located
 from ..ground.lifted import all_set_free
+from ..ground.numba_cuda import (
+    CUDADispatcher,
+    InlineClosureLikes,
+    InlineOverloads,
+    build_definitions,
+    ir,
+    postproc,
+    register_pass,
+)
 from ..ground.within import Within
 from .captures import hand_on
 from .comprehensions import HANDLERS

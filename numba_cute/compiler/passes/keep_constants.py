@@ -15,15 +15,19 @@ import enum
 from collections.abc import Callable
 from typing import Any
 
-from numba.cuda.core import ir, postproc
-from numba.cuda.core.compiler_machinery import FunctionPass, register_pass
-from numba.cuda.core.errors import ConstantInferenceError, NumbaError
-from numba.cuda.core.ir_utils import build_definitions
-
 from ... import seam
 from ...seam import CuteError
 from ...seam.marks.plain import refuse_own_operators
 from ..ground.errors import located
+from ..ground.numba_cuda import (
+    ConstantInferenceError,
+    FunctionPass,
+    NumbaError,
+    build_definitions,
+    ir,
+    postproc,
+    register_pass,
+)
 from . import branches, leftovers, lists, module_names, namespaces, prints, ranges, sequences, tables, unroll, wholes
 from .at_most_once import take_once
 from .constants import Constants, NotConstant, Whole

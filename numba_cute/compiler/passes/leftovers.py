@@ -7,9 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from numba.cuda.core import ir
-from numba.cuda.core.ir_utils import replace_vars_inner, replace_vars_stmt
-
+from ..ground.numba_cuda import ir, replace_vars_inner, replace_vars_stmt
 from .definitions import instructions
 from .uses import read_in
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba.cuda.core import ir
-from numba.cuda.core.analysis import compute_cfg_from_blocks
-
 from ...seam import CuteError
 from ..ground.errors import located
+from ..ground.numba_cuda import compute_cfg_from_blocks, ir
 from .definitions import instructions
 from .unroll import header_chain, takes_next
 

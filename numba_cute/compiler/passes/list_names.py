@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba.cuda.core import ir
-from numba.cuda.core.ir_utils import replace_vars
+from ..ground.numba_cuda import ir, replace_vars
 
 GROWING = ("append", "extend", "insert", "pop", "remove", "clear")
 CHANGING = (*GROWING, "reverse", "sort")

@@ -13,15 +13,12 @@ from functools import cached_property
 from types import ModuleType
 from typing import Any
 
-from numba.cuda.core import ir
-from numba.cuda.core.analysis import compute_cfg_from_blocks
-from numba.cuda.core.ir_utils import build_definitions
-
 from ... import seam
 from ...seam import CuteError
 from ...seam.ground.packages import is_library
 from ..ground.errors import located
 from ..ground.memory import memory
+from ..ground.numba_cuda import build_definitions, compute_cfg_from_blocks, ir
 from .definitions import Place, instructions, statements
 from .list_loops import follow
 from .list_methods import delete_item, is_empty, method_of, repeated, set_item

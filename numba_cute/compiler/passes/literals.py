@@ -11,14 +11,13 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from numba.cuda import cgutils, types, typing
-from numba.cuda.typing.builtins import TupleAdd, TupleConstructor
-from numba.cuda.typing.templates import AbstractTemplate
-
 from ...seam import CuteError
 from ...seam.source.language import NO_REPETITION
 from ..bridge import contexts
+from ..ground.builder import Builder, Target
 from ..ground.errors import as_typing_error
+from ..ground.llvmlite import unpack_tuple
+from ..ground.numba_cuda import AbstractTemplate, TupleAdd, TupleConstructor, types, typing
 
 _WIDEST = 1 << 63
 
@@ -39,7 +38,7 @@ def _register(op: Callable[..., Any], kinds: tuple[Any, ...]) -> None:
                 return None
             return typing.signature(types.literal(value), *args)
 
-    def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    def lower(context: Target, builder: Builder, sig: Any, args: Any) -> Any:
         ty = sig.return_type
         return context.get_constant(types.unliteral(ty), ty.literal_value)
 
@@ -78,7 +77,7 @@ def _is_text(ty: Any) -> bool:
     return several or isinstance(ty, types.StringLiteral)
 
 
-def _known(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+def _known(context: Target, builder: Builder, sig: Any, args: Any) -> Any:
     return context.get_constant(types.boolean, sig.return_type.literal_value)
 
 
@@ -134,10 +133,10 @@ class _TupleRepeatInPlace(_TupleRepeat):
 @contexts.lower(operator.imul, types.BaseTuple, types.Any)
 @contexts.lower(operator.mul, types.BaseTuple, types.Any)
 @contexts.lower(operator.mul, types.Any, types.BaseTuple)
-def _repeat(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+def _repeat(context: Target, builder: Builder, sig: Any, args: Any) -> Any:
     value = args[0] if isinstance(sig.args[0], types.BaseTuple) else args[1]
     _, count = _repeated(sig.args)
-    return context.make_tuple(builder, sig.return_type, cgutils.unpack_tuple(builder, value) * count.literal_value)
+    return context.make_tuple(builder, sig.return_type, unpack_tuple(builder, value) * count.literal_value)
 
 
 @contexts.template(tuple)

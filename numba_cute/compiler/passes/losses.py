@@ -6,11 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from numba.cuda import types
-from numba.cuda.core import ir
-from numba.cuda.core.compiler_machinery import AnalysisPass, register_pass
-
 from ..ground.memory import Loss, memory
+from ..ground.numba_cuda import AnalysisPass, ir, register_pass, types
 
 _WHY = (
     "meets a Python float or an integer, and both are computed in float64: convert that, as cute.Float32(0.5), or the "

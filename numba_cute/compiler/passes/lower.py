@@ -6,14 +6,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from numba.cuda import cgutils, types
-from numba.cuda.compiler import CUDANativeLowering
-from numba.cuda.core import config, ir
-from numba.cuda.core.analysis import must_use_alloca
-from numba.cuda.core.compiler_machinery import register_pass
-from numba.cuda.debuginfo import DummyDIBuilder
-from numba.cuda.lowering import CUDALower
-
 from ..bridge import returns
 from ..bridge.object_types import Value
 from ..bridge.values import abstract
@@ -22,7 +14,10 @@ from ..emit.frames import make_slot
 from ..emit.tracer import Tracer
 from ..ground.asserting import mark_raised
 from ..ground.building import building_kernel, kernel
+from ..ground.llvmlite import alloca_once
 from ..ground.memory import memory
+from ..ground.numba import config
+from ..ground.numba_cuda import CUDALower, CUDANativeLowering, DummyDIBuilder, ir, must_use_alloca, register_pass, types
 from .copied import Copied
 from .definitions import instructions
 from .rolled import Rolled
@@ -181,7 +176,7 @@ class Lower(CUDALower):
     def alloca_lltype(self, name: str, lltype: Any, datamodel: Any = None) -> Any:
         """Make a variable's slot. How large it is only debug information asks, and LLVM takes long to say."""
         if isinstance(self.debuginfo, DummyDIBuilder) or self.flags.dbg_directives_only:
-            return cgutils.alloca_once(self.builder, lltype, name=name, zfill=False)
+            return alloca_once(self.builder, lltype, name=name, zfill=False)
         return super().alloca_lltype(name, lltype, datamodel=datamodel)
 
 

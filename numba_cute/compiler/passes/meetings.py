@@ -10,14 +10,11 @@ from collections.abc import Iterable, Iterator
 from types import CodeType
 from typing import Any
 
-from numba.cuda import types
-from numba.cuda.core import ir
-from numba.cuda.core.compiler_machinery import AnalysisPass, register_pass
-
 from ...typed.meetings import NOWHERE, WHOLE, Call, Kind, Meeting, Site, Static, Version, Way, differs, outline
 from ..bridge.kinds import given_as, held_by, kind_of_type, note_version
 from ..ground.lifted import written
 from ..ground.memory import memory
+from ..ground.numba_cuda import AnalysisPass, ir, register_pass, types
 from ..ground.places import Place
 from .constants import Whole, WholeOfTypes
 

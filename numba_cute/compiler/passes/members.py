@@ -12,16 +12,13 @@ import enum
 import operator
 from typing import Any
 
-from numba.cuda.core import ir
-from numba.cuda.dispatcher import CUDADispatcher
-from numba.cuda.typing.typeof import typeof_impl
-
 from ... import seam
 from ...seam.marks import plain
 from ...seam.marks.constexpr import Constexpr, names_constexpr
 from ...seam.marks.host_objects import python_of
 from ..bridge.given_floats import StaticFloat
 from ..bridge.object_types import Value
+from ..ground.numba_cuda import CUDADispatcher, ir, typeof_impl
 from .constants import Constants, NotConstant
 from .definitions import Place
 

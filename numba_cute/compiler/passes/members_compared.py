@@ -9,9 +9,8 @@ import enum
 import operator
 from typing import Any
 
-from numba.cuda.core import ir
-
 from ... import seam
+from ..ground.numba_cuda import ir
 from .constants import Constants, NotConstant
 from .definitions import statements
 

@@ -8,12 +8,8 @@ import operator
 import sys
 from typing import Any
 
-from numba.cuda import types
-from numba.cuda.core import ir
-from numba.cuda.core.compiler_machinery import FunctionPass, register_pass
-from numba.cuda.core.ir_utils import get_definition, guard
-
 from ..bridge.object_types import StructRef
+from ..ground.numba_cuda import FunctionPass, get_definition, guard, ir, register_pass, types
 
 
 @register_pass(mutates_CFG=False, analysis_only=False)

@@ -8,12 +8,10 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from numba.cuda.core import ir
-from numba.cuda.core.errors import NumbaError
-
 from ...seam import CuteError
 from ...seam.ground.packages import is_librarys
 from ..bridge.object_types import Value
+from ..ground.numba_cuda import NumbaError, ir
 from .definitions import instructions
 from .uses import read_in
 

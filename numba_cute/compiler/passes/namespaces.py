@@ -7,12 +7,11 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from numba.cuda.core import ir
-
 from ...seam import CuteError, traced
 from ..bridge.object_types import StructRef
 from ..bridge.settings import set_later
 from ..ground.errors import located
+from ..ground.numba_cuda import ir
 from .definitions import statements
 
 

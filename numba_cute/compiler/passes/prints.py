@@ -8,10 +8,9 @@ import builtins
 import operator
 from typing import Any
 
-from numba.cuda.core import ir
-
 from ...seam.marks import prints
 from ...seam.source.texts import is_told
+from ..ground.numba_cuda import ir
 
 
 def print_compiling(func_ir: Any) -> bool:

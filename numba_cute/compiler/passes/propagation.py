@@ -9,16 +9,16 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
-from numba.cuda.core import ir
-from numba.cuda.core.compiler_machinery import PassManager, register_pass
-from numba.cuda.core.typed_passes import PartialTypeInference
-from numba.cuda.core.untyped_passes import (
+from ..ground.numba_cuda import (
     DeadBranchPrune,
     LiteralPropagationSubPipelinePass,
+    PartialTypeInference,
+    PassManager,
     PropagateLiterals,
     RewriteSemanticConstants,
+    ir,
+    register_pass,
 )
-
 from .definitions import instructions
 from .typed_constants import is_settled
 

@@ -7,12 +7,11 @@ from __future__ import annotations
 import builtins
 from typing import Any
 
-from numba.cuda.core import ir
-
 from ... import seam
 from ...seam import CuteError
 from ...seam.guards.messages import NO_STATIC_UNROLLING
 from ..ground.errors import located
+from ..ground.numba_cuda import ir
 from .constants import Constants, NotConstant
 from .definitions import Place, statements
 from .rolled import ONCE

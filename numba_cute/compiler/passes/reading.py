@@ -13,14 +13,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from numba.cuda.compiler import CUDABytecodeInterpreter, CUDATranslateBytecode
-from numba.cuda.core import bytecode, ir, postproc
-from numba.cuda.core.compiler_machinery import register_pass
-from numba.cuda.core.interpreter import Interpreter
-from numba.cuda.errors import UnsupportedBytecodeError
-
+from ...seam.ground.counterparts import if_known
 from ..bridge.given_floats import put_in
 from ..ground.lifted import all_set_free
+from ..ground.numba_cuda import (
+    CUDABytecodeInterpreter,
+    CUDATranslateBytecode,
+    Interpreter,
+    UnsupportedBytecodeError,
+    bytecode,
+    ir,
+    postproc,
+    register_pass,
+)
 from ..ground.within import Within
 from .comprehensions import OwnVariables
 from .inlining import IN_CLOSURES
@@ -59,6 +64,12 @@ class _Reading:
     def _dispatch(self, inst: Any, kws: Any) -> None:
         self._at, self._restored = inst.offset, self._own.restored_at(inst.offset)
         super()._dispatch(inst, kws)  # type: ignore[misc]
+
+    def get_global_value(self, name: str) -> Any:
+        return if_known(super().get_global_value(name))  # type: ignore[misc]
+
+    def get_closure_value(self, index: int) -> Any:
+        return if_known(super().get_closure_value(index))  # type: ignore[misc]
 
     @property
     def code_locals(self) -> Any:

@@ -8,18 +8,21 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from numba.cuda import types
-from numba.cuda.core import ir, postproc
-from numba.cuda.core.compiler_machinery import register_pass
-from numba.cuda.core.consts import ConstantInference
-from numba.cuda.core.inline_closurecall import RewriteArrayOfConsts
-from numba.cuda.core.rewrites import rewrite_registry
-from numba.cuda.core.rewrites.ir_print import RewritePrintCalls
-from numba.cuda.core.rewrites.registry import RewriteRegistry
-from numba.cuda.core.rewrites.static_getitem import RewriteStringLiteralGetitems, RewriteStringLiteralSetitems
-from numba.cuda.core.typed_passes import NopythonRewrites
-from numba.cuda.core.untyped_passes import GenericRewrites
-
+from ..ground.numba_cuda import (
+    ConstantInference,
+    GenericRewrites,
+    NopythonRewrites,
+    RewriteArrayOfConsts,
+    RewritePrintCalls,
+    RewriteRegistry,
+    RewriteStringLiteralGetitems,
+    RewriteStringLiteralSetitems,
+    ir,
+    postproc,
+    register_pass,
+    rewrite_registry,
+    types,
+)
 from .definitions import instructions
 
 _KNOWN = {RewriteArrayOfConsts, RewriteStringLiteralGetitems, RewriteStringLiteralSetitems}

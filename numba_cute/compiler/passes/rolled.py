@@ -6,11 +6,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir as llvm
-from numba.cuda.core import ir
-from numba.cuda.core.analysis import compute_cfg_from_blocks
-
 from ..emit.waiting import is_waiting
+from ..ground import llvmlite as llvm
+from ..ground.numba_cuda import compute_cfg_from_blocks, ir
 
 ONCE = "cute.range(unroll=1)"
 """The name of the global that such a loop's `range` becomes."""
@@ -81,6 +79,6 @@ class Rolled:
 def _node(module: Any) -> Any:
     """Make a loop's metadata, which name themselves first, so that no two loops have the same."""
     said = module.add_metadata([llvm.MetaDataString(module, "llvm.loop.unroll.disable")])
-    node = llvm.values.MDValue(module, (), name=str(len(module.metadata)))
+    node = llvm.MDValue(module, (), name=str(len(module.metadata)))
     node.operands = node, said
     return node

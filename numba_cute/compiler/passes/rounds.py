@@ -13,12 +13,20 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from numba.cuda import types, utils
-from numba.cuda.core.errors import ForceLiteralArg, TypingError, WarningsFixer
-from numba.cuda.core.typeinfer import PairFirstConstraint, Propagate, TypeInferer, TypeVar, TypeVarMap
-
 from ..bridge.contexts import CuteTypingContext
 from ..ground.carets import note_failed
+from ..ground.numba_cuda import (
+    ForceLiteralArg,
+    PairFirstConstraint,
+    Propagate,
+    TypeInferer,
+    TypeVar,
+    TypeVarMap,
+    TypingError,
+    WarningsFixer,
+    types,
+    utils,
+)
 
 LEANS_ON = (TypeVarMap, TypeVar, TypeInferer.propagate, TypeInferer.add_type, WarningsFixer, Propagate)
 

@@ -10,13 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from numba.cuda.compiler import CUDACompiler, DefaultPassBuilder
-from numba.cuda.core import event
-from numba.cuda.core.compiler_machinery import PassManager
-from numba.cuda.core.errors import new_error_context
-
 from ... import promotion
 from ...seam.ground.stack import with_room
+from ..ground.numba_cuda import CUDACompiler, DefaultPassBuilder, PassManager, event, new_error_context
 
 LEANS_ON = (
     PassManager.__init__,

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba.cuda.core import ir
-
+from ..ground.numba_cuda import ir
 from .copied import Copied
 from .uses import of_block, read_by
 

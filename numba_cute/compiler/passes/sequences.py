@@ -11,13 +11,10 @@ from __future__ import annotations
 import builtins
 from typing import Any
 
-from numba.cuda import types
-from numba.cuda.core import ir
-from numba.cuda.core.analysis import compute_cfg_from_blocks
-
 from ... import seam
 from ...seam import CuteError
 from ..ground.errors import located
+from ..ground.numba_cuda import compute_cfg_from_blocks, ir, types
 from . import lists
 from .at_most_once import runs_once
 from .constants import Constants, NotConstant

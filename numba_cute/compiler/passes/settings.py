@@ -5,11 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba.cuda.core import ir, postproc
-from numba.cuda.core.compiler_machinery import FunctionPass, register_pass
-from numba.cuda.core.ir_utils import build_definitions
-
 from ... import seam
+from ..ground.numba_cuda import FunctionPass, build_definitions, ir, postproc, register_pass
 from .definitions import instructions
 from .uses import read_in
 

@@ -10,11 +10,15 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-from numba.cuda.core import ir, postproc, ssa
-from numba.cuda.core.analysis import compute_cfg_from_blocks
-from numba.cuda.core.compiler_machinery import register_pass
-from numba.cuda.core.ir_utils import build_definitions
-from numba.cuda.core.untyped_passes import ReconstructSSA
+from ..ground.numba_cuda import (
+    ReconstructSSA,
+    build_definitions,
+    compute_cfg_from_blocks,
+    ir,
+    postproc,
+    register_pass,
+    ssa,
+)
 
 LEANS_ON = (
     ReconstructSSA.run_pass, ssa._run_ssa, ssa._fresh_vars, ssa._fix_ssa_vars, ssa._run_block_rewrite,

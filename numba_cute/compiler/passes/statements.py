@@ -6,14 +6,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import cuda
-from numba.cuda import types
-from numba.cuda.core import ir
-from numba.cuda.core.compiler_machinery import AnalysisPass, register_pass
-
 from ...seam import CuteError
 from ...seam.guards.messages import READ_ONLY_ARRAY
 from ..ground.errors import located
+from ..ground.numba import cuda
+from ..ground.numba_cuda import AnalysisPass, ir, register_pass, types
 from .assertions import check_assertions
 from .static_faults import refuse_faults
 

@@ -8,12 +8,10 @@ import math
 import operator
 from typing import Any
 
-from numba.cuda import types
-from numba.cuda.core import ir
-
 from ...seam import CuteError
 from ...seam.source.language import too_large
 from ..ground.errors import located
+from ..ground.numba_cuda import ir, types
 
 _RAISED = (ArithmeticError, ValueError)
 _FUNCTIONS = (int, float, bool, abs, round, divmod, pow, operator.not_)

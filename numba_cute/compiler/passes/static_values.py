@@ -6,11 +6,10 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from numba.cuda import types
-
 from ..bridge.object_types import Value
 from ..bridge.values import abstract
 from ..emit.tracer import Tracer
+from ..ground.numba_cuda import types
 
 FUNCTIONS = {bool, len, max, min, abs, sum, int, operator.not_}
 """Functions that are values too."""

@@ -8,13 +8,12 @@ import operator
 from collections.abc import Callable, Container, Iterator
 from typing import Any
 
-from numba.cuda.core import ir
-
 from ... import seam
 from ...seam import CuteError
 from ...seam.marks.mappings import Mapping
 from ...seam.source.language import NO_DICT, NO_KEY, no_key, no_such_key
 from ..ground.errors import located
+from ..ground.numba_cuda import ir
 from .constants import Constants, NotConstant
 from .definitions import Place, instructions, statements
 from .uses import read_in

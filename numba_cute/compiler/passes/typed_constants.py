@@ -10,16 +10,11 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-from numba.cuda import types
-from numba.cuda.core import ir
-from numba.cuda.core.errors import NumbaError
-from numba.cuda.core.ir_utils import merge_adjacent_blocks, rename_labels
-from numba.cuda.core.typed_passes import type_inference_stage
-
 from ...seam import CuteError
 from ...seam.ground.places import at_line
 from ..ground.errors import lies_before, line_shown
 from ..ground.faults import is_numbas
+from ..ground.numba_cuda import NumbaError, ir, merge_adjacent_blocks, rename_labels, type_inference_stage, types
 from ..ground.refusals import refusal
 from .constants import FAULTS, NotConstant
 from .definitions import Place, instructions

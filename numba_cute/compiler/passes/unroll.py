@@ -10,15 +10,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from numba.cuda.core import ir
-from numba.cuda.core.analysis import compute_cfg_from_blocks
-from numba.cuda.core.ir_utils import merge_adjacent_blocks, rename_labels, replace_vars_stmt
-
 from ... import seam
 from ...seam import CuteError
 from ...seam.guards.messages import NO_STATIC_BOUNDS
 from ...seam.marks.decorators import no_step
 from ..ground.errors import located
+from ..ground.numba_cuda import compute_cfg_from_blocks, ir, merge_adjacent_blocks, rename_labels, replace_vars_stmt
 from ..ground.places import place_copy
 from .constants import Constants, NotConstant
 from .definitions import Place, statements

@@ -13,10 +13,14 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
-from numba.cuda.core import ir
-from numba.cuda.core.analysis import _use_defs_result, compute_use_defs, ir_extension_usedefs
-from numba.cuda.core.postproc import VariableLifetime
-from numba.cuda.core.transforms import canonicalize_cfg
+from ..ground.numba_cuda import (
+    VariableLifetime,
+    _use_defs_result,
+    canonicalize_cfg,
+    compute_use_defs,
+    ir,
+    ir_extension_usedefs,
+)
 
 _KINDS: dict[type, int] = {}
 """The way in which statements hold variables, by class: 0 for none, then a variable, an instruction, a sequence, a

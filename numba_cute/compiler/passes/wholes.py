@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from numba.cuda.core import ir
-
 from ...seam import CuteError
+from ..ground.numba_cuda import ir
 from .constants import MATH, Constants, NotConstant, WholeOfTypes
 from .definitions import Place, statements
 from .typed_constants import TypedConstants

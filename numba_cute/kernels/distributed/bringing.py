@@ -26,9 +26,9 @@ class Slots:
     them are on their way from other GPUs. late: how many more, whose slots are free again, may still be on their way to
     this GPU's memory."""
 
-    rows: int = 4
-    slots: int = 8
-    ahead: int = 5
+    rows: int = 8
+    slots: int = 4
+    ahead: int = 2
     late: int = 4
 
     @property
@@ -75,8 +75,9 @@ def reserve(smem: Any, tidx: Any, dtype: Any, of: Slots) -> tuple[Any, Any]:
 
 @cute.struct
 class Bringing:
-    """A block's part in it. of: what is brought. parts: what its copies take, as it partitioned it. barriers: of the
-    slots."""
+    """A block's part in it. of: what is brought. It `asks` whether the GPUs have begun to give, and counts on from
+    launch to launch; or a launch before it did, and made what is counted 0. parts: what its copies take, as it
+    partitioned it. barriers: of the slots."""
 
     of: Any
     parts: Any
@@ -84,9 +85,11 @@ class Bringing:
     epoch: Any
 
     def await_pieces(self, place, pieces):
-        """Wait until so many pieces of a place have come. A whole warp, before it loads them."""
+        """Wait until so many pieces of a place have come in this launch. A whole warp, before it loads them."""
         if arch.lane_idx() == 0:
-            want = cute.Int32(self.epoch) * pieces  # it goes round, as what is counted does
+            want = pieces
+            if cute.const_expr(self.of.asks):
+                want = cute.Int32(self.epoch) * pieces  # it goes round, as what is counted does
             while arch.load(self.of.counter(place), cute.Int32, sem="acquire", scope="gpu") - want < 0:
                 pass
         arch.sync_warp()
@@ -96,9 +99,10 @@ class Bringing:
         """Bring this block's share of what others have; one of the blocks tells the other GPUs when they may begin to
         read here, and one ends when all have read. A whole warp."""
         block, blocks = blocks_of()
-        if block == 0 and arch.lane_idx() == 0:
-            for hop in range(self.of.signals.world - 1):
-                self.of.signals.put(self.of.peer(hop), READY, self.epoch)
+        if cute.const_expr(self.of.asks):
+            if block == 0 and arch.lane_idx() == 0:
+                for hop in range(self.of.signals.world - 1):
+                    self.of.signals.put(self.of.peer(hop), READY, self.epoch)
         self.bring(cute.Int32(block), cute.Int32(blocks))
         if arch.lane_idx() == 0:
             if arch.atomic_add(self.of.ended.iterator, 1, sem="acq_rel", scope="sys") == blocks - 1:
@@ -123,13 +127,14 @@ class Bringing:
                 held += 1
             if i < count:
                 number, slot = cute.Int32(block + i * blocks), cute.Int32(i % how.slots)
-                hop = self.of.hop_of(number)
-                if hop != reads_of:
-                    if arch.lane_idx() == 0:
-                        self.of.signals.wait(self.of.peer(hop), READY, self.epoch)
-                    arch.sync_warp()
-                    arch.fence_proxy("async")
-                    reads_of = hop
+                if cute.const_expr(self.of.asks):
+                    hop = self.of.hop_of(number)
+                    if hop != reads_of:
+                        if arch.lane_idx() == 0:
+                            self.of.signals.wait(self.of.peer(hop), READY, self.epoch)
+                        arch.sync_warp()
+                        arch.fence_proxy("async")
+                        reads_of = hop
                 if arch.elect_one():
                     arch.mbarrier_arrive_and_expect_tx(self.barriers + slot, how.bytes)
                 arch.sync_warp()

@@ -44,6 +44,7 @@ class Gather(Exchange):
     signals: Any
 
     registers = 56, 224
+    asks = True
 
     @property
     def memory(self) -> int:

@@ -74,6 +74,8 @@ class Keys:
     ended: Any
     signals: Any
 
+    asks = True
+
     # ------------------------------------------------------------------ the walk through the blocks
     @traced
     def before(self) -> Any:

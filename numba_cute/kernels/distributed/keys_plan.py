@@ -143,8 +143,8 @@ def keys_of(
         form.dtype, slots, cute.Int32(rank),
         copies_of(form, k, room.k, slots, k_layout, (form.tile_n, form.d), False),
         copies_of(form, v, room.v, slots, v_layout, (form.dv, form.tile_n), True),
-        form.tile_n, cute.Int32(near), cute.Int32(far), cute.Int32(rows), chunks, per,
-        *map(cute.Int32, (down, of_k, of_v)), across, each, cute.Int32(heads), sets, cute.Int32(batch),
+        form.tile_n, cute.Int32(near), cute.Int32(far), cute.Int32(rows), chunks, per, cute.Int32(down),
+        cute.Int32(of_k), cute.Int32(of_v), across, each, cute.Int32(heads), sets, cute.Int32(batch),
         plan.view(room.arrived), plan.view(room.ended), signals,
     )  # fmt: skip
 

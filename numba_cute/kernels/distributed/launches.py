@@ -21,7 +21,6 @@ from ..memo import remembered
 from . import plan
 from .bringing import USUAL
 from .checks import check_operands, cut_of, of_ranks, result_of
-from .scatter import Scatter
 from .spaces import LAUNCHES, Gathering, Group, Summing, address_of, group_of, space
 
 if TYPE_CHECKING:
@@ -118,11 +117,11 @@ def _clusters(what: str, a: Any, cut: Any) -> int:
 
 def launcher(
     kernel: Any, made: Callable[..., Any], varies: tuple[int, ...], memory: Any, tensors: tuple[Any, ...],
-    block: int = THREADS,
+    block: int = THREADS, cluster: Any = None,
 ) -> Callable[..., None]:  # fmt: skip
     """Give what launches a kernel. made: gives its arguments, and its grid, of tensors like those given. varies: which
     of the arguments are made of them. memory: the `Space` that it works in, of which the others are made once. block:
-    threads of a block."""
+    threads of a block. cluster: of blocks, if the kernel does not say it."""
     arguments, grid = made(*tensors)
     fixed = [None if i in varies else x for i, x in enumerate(arguments)]
 
@@ -131,7 +130,7 @@ def launcher(
         arguments = made(*tensors)[0]
         return tuple(arguments[i] for i in varies)
 
-    bound = cute.launch(kernel, grid=grid, block=block)
+    bound = cute.launch(kernel, grid=grid, block=block, cluster=cluster)
 
     def launch(*tensors: Any) -> None:
         memory.enter(tensors[0])
@@ -148,14 +147,14 @@ def matmul_reduce_scatter(
     cut: Any = None,
 ) -> torch.Tensor:  # fmt: skip
     """Add all ranks' products a @ b up, and give each rank its rows of the sum. One kernel on each GPU (Hopper, of one
-    host) sends each tile of its product to the rank that owns the rows as soon as it is made, and adds up its own in
-    the order of the ranks: every run gives the same. All ranks of the group call it.
+    host) sends each tile of its product to the rank that owns the rows as soon as it is made, and makes its own rows
+    last, to which it adds the others' parts, in the same order in every run. All ranks of the group call it.
 
     a: (M, K / ranks), bfloat16 or float16, contiguous; M is a multiple of the ranks. b: (K / ranks, N) of the same
     type, contiguous along either mode, in rows of multiples of 16 bytes. group: of torch.distributed; None for the
     default one. out: (M / ranks, N), what is written to. out_dtype: if it is not given: that of `a`, torch.bfloat16,
-    float16 or float32, in which parts travel too, and are rounded to; they are added in float32. cut: a Plan of a GEMM;
-    by default the one that a model finds fastest.
+    float16 or float32, in which others' parts travel too, and are rounded to; they are added in float32. cut: a Plan of
+    a GEMM; by default the one that a model finds fastest.
 
     Gives this rank's rows. Of a group of one it is `matmul`. What is said of `all_gather_matmul` about the first call,
     graphs, gradients and ranks that do not come holds here.
@@ -173,13 +172,13 @@ def matmul_all_reduce(
     out: torch.Tensor | None = None, out_dtype: Any = None, cut: Any = None,
 ) -> torch.Tensor:  # fmt: skip
     """Add all ranks' products a @ b up, and give each rank the whole sum. One kernel on each GPU (Hopper, of one host)
-    sends each tile of its product as soon as it is made; parts are added in the order of the ranks, so that every run,
-    and every rank, has the same. All ranks of the group call it.
+    sends each tile of its product as soon as it is made; parts are added in one order, so that every run, and every
+    rank, has the same. All ranks of the group call it.
 
     a: (M, K / ranks), b: (K / ranks, N): as of `matmul_reduce_scatter`. algorithm: "one_shot": every tile goes to all
     ranks, each of which adds all up; for little. "two_shot": to the rank that owns its rows, which adds them up, and
-    writes the sums to all; M is a multiple of the ranks. By default one shot for two ranks, for results of up to 1 MiB,
-    and for other M. out: (M, N), what is written to. group, out_dtype, cut: as of `matmul_reduce_scatter`.
+    writes the sums to all; M is a multiple of the ranks. By default one shot for results of up to 1 MiB, or 16 MiB of
+    two ranks, and for other M. out: (M, N), what is written to. group, out_dtype, cut: as of `matmul_reduce_scatter`.
 
     Gives the sum, (M, N). Of a group of one it is `matmul`. What is said of `all_gather_matmul` about the first call,
     graphs, gradients and ranks that do not come holds here.
@@ -195,7 +194,8 @@ def matmul_all_reduce(
 
 
 SCATTER, SHOTS = "scatter", ("one_shot", "two_shot")
-LITTLE = 1 << 20  # bytes of a result that is added up in one shot
+LITTLE, LITTLE_OF_TWO = 1 << 20, 1 << 24
+"""Bytes of a result that is added up in one shot: of two ranks it sends no more than two shots do."""
 
 
 def _of_parts(what: str, a: Any, b: Any, own: Group, way: Any, out: Any, out_dtype: Any, cut: Any) -> Any:
@@ -212,7 +212,8 @@ def _summing(
     (m, k), n, world = a.shape, b.shape[1], own.world
     whole = way != SCATTER
     if way is None:
-        way = SHOTS[world > 2 and m % world == 0 and m * n * a.element_size() > LITTLE]
+        little = LITTLE_OF_TWO if world == 2 else LITTLE
+        way = SHOTS[m % world == 0 and m * n * a.element_size() > little]
     once = way == "one_shot"
     if m % world and not once:
         raise CuteError(
@@ -226,7 +227,7 @@ def _summing(
     like = empty() if out is None else out
     kind, c_dtype, by_owner = entry.element_type(a), entry.element_type(like), None if once else (world, rows)
     model = like if once else like[:rows].expand(world, rows, n)
-    cut = cut_of(what, model, k, kind, entry.multiprocessors(a), None, c_dtype.width, Scatter.memory, cut)
+    cut = cut_of(what, model, k, kind, entry.multiprocessors(a), None, c_dtype.width, 0, cut)
     slots = plan.slots_of(rows, n, cut.tile_n, way == "two_shot")
     if slots >= 1 << 16:
         raise CuteError(f"{what}: {rows} rows of {n} columns on each rank are too many: multiply some rows at a time")

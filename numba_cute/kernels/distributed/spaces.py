@@ -9,11 +9,14 @@ from typing import Any
 
 from numba_cute import CuteError
 from numba_cute.runtime import from_symmetric
+from numba_cute.seam.hooks.driver import DRIVER
 from numba_cute.utils.distributed import Signals
 
 from .. import entry
+from .experts_plan import Extents, Room
 from .keys_plan import KeysRoom
 from .plan import GATHER_SLOTS, GatherRoom
+from .routes import SLOTS, WORDS
 
 LIMIT = 20.0
 """Seconds that a kernel waits for another rank before it gives up, with a PeerError that names it."""
@@ -133,6 +136,26 @@ class Summing(Space):
         made = [from_symmetric(x, group.group, assumed_align=16) for x in self.memory]
         self.parts, self.shared = made[0], made[1] if shares else None
         super().__init__(name, slots, group)
+
+
+class Routing(Space):
+    """Room for the tokens of all ranks, for what they read of each other to find where these go, and for the rows that
+    come back: `x`, and as tensors of all ranks `tokens`, `sorted` and `back`. room: this rank's."""
+
+    def __init__(self, group: Group, extents: Extents, dtype: Any, device: Any) -> None:
+        from torch.distributed import _symmetric_memory as symm_mem
+
+        torch = entry.pytorch()
+        of_rows = (extents.tokens, extents.hidden), (extents.pairs, extents.hidden)
+        self.memory = [symm_mem.empty(shape, dtype=dtype, device=device) for shape in of_rows]
+        self.memory.append(symm_mem.empty((extents.sorted,), dtype=torch.int32, device=device))
+        self.x = self.memory[0]
+        self.tokens, self.back, self.sorted = (from_symmetric(x, group.group, assumed_align=16) for x in self.memory)
+        self.room = Room.make(
+            extents, lambda shape: torch.empty(shape, dtype=dtype, device=device),
+            lambda shape: torch.zeros(shape, dtype=torch.int32, device=device), DRIVER.pinned(WORDS),
+        )  # fmt: skip
+        super().__init__("ExpertParallel", SLOTS, group)
 
 
 def address_of(x: Any) -> int | None:

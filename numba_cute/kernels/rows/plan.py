@@ -94,8 +94,10 @@ class Spreading:
 def matrix(x: Any, what: str = "rows") -> Any:
     """View `x`, a result, a tensor of torch's, as rows of its last mode, as `rows_of` does. CuteError where strides do
     not allow it. what: the entry, for that message."""
-    seen = x if x is None or len(x.shape) == 2 else _seen(x)
-    if seen is None and x is not None:
+    if x is None:
+        return None
+    seen = as_rows(x)
+    if seen is None:
         raise CuteError(
             f"{what}: out is {entry.described(x)}, which cannot be seen as rows of its last mode: give one that "
             "is dense"
@@ -116,14 +118,16 @@ def separate(x: Any) -> bool:
 def rows_of(x: Any) -> Any:
     """Give `x`, a tensor of torch's which is read alone, as rows of its last mode: (M, N), or (tokens, heads, N) where
     its strides need two modes for rows (heads of packed q, k and v); a copy where they need more."""
-    if x is None or len(x.shape) == 2:
-        return x
-    seen = _seen(x)
+    if x is None:
+        return None
+    seen = as_rows(x)
     return x.reshape((-1, x.shape[-1])) if seen is None else seen
 
 
-def _seen(x: Any) -> Any:
+def as_rows(x: Any) -> Any:
     """View `x` so; None where its strides need more than two modes for rows."""
+    if len(x.shape) == 2:
+        return x
     if x.is_contiguous():
         return x.view((-1, x.shape[-1]) if len(x.shape) > 2 else (1, -1))
     outer: list[tuple[int, int]] = []

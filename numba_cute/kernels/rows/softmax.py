@@ -15,7 +15,7 @@ import numba_cute as cute
 from numba_cute import arch
 from numba_cute.kernels import entry
 from numba_cute.kernels.reduce import LEAST, added, exp, greatest, joined, over_lanes
-from numba_cute.kernels.rows.plan import Habit, matrix, of_rows, separate, spread_rows
+from numba_cute.kernels.rows.plan import Habit, as_rows, of_rows, separate, spread_rows
 from numba_cute.kernels.rows.spread import CHUNK, Stream, Team, row_count, rows_in, total
 from numba_cute.seam import CuteError, traced
 
@@ -383,9 +383,10 @@ def _check_over(x: Any) -> None:
         why = "the memory of a leaf, whose values would be lost: give what an operator has made of it"
     elif not separate(x):
         why = "of which elements share memory: give x.contiguous()"
+    elif as_rows(x.detach()) is None:
+        why = "whose rows do not lie as those of a matrix: give x.contiguous()"
     if why:
         raise CuteError(f"cross_entropy: inplace_backward=True, and x is {entry.described(x)}, {why}, or leave it out")
-    matrix(x.detach(), "cross_entropy with inplace_backward=True")
 
 
 def _logits(

@@ -10,6 +10,7 @@ import types
 import weakref
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import torch.distributed as dist
@@ -17,8 +18,11 @@ import torch.distributed as dist
 import numba_cute as cute
 from numba_cute import CuteError
 from numba_cute.kernels.distributed import (
+    ExpertParallel,
     all_gather_matmul,
     attention,
+    experts,
+    experts_plan,
     keys_plan,
     launches,
     matmul_all_reduce,
@@ -28,7 +32,8 @@ from numba_cute.kernels.distributed import (
     spaces,
     zigzag,
 )  # fmt: skip
-from numba_cute.kernels.gemm import Epilogue, residual, rows, swiglu
+from numba_cute.kernels.gemm import Epilogue, grouped, residual, rows, swiglu
+from numba_cute.seam.hooks.driver import DRIVER
 from numba_cute.utils.distributed import Signals
 
 from ..pretended import pretended
@@ -64,8 +69,13 @@ def calls(a: Any, b: Any) -> dict[str, Any]:
     """Calls of each entry, by name."""
     m = RANKS * a.shape[0]
     like = torch.zeros(m, b.shape[1], dtype=a.dtype)
+    moe, x = ExpertParallel(64, 256, 2, 8, dtype=a.dtype), torch.zeros(50, 256, dtype=a.dtype)
+    choices, weights = torch.zeros(50, 2, dtype=torch.int64), torch.zeros(50, 2)
+    up, down = torch.zeros(4, 384, 256, dtype=a.dtype), torch.zeros(4, 256, 192, dtype=a.dtype)
     q, k, v = (torch.zeros(2, 128, heads, 64, dtype=a.dtype) for heads in (4, 2, 2))
     return {
+        "experts": lambda: moe.matmul_combine(moe.dispatch_matmul(x, choices, up, epilogue=swiglu()), down, weights),
+        "experts without a product": lambda: moe.combine(moe.dispatch(x, choices), weights),
         "ring": lambda: ring_attention(q, k, v),
         "ring, causal": lambda: ring_attention(q, k, v, causal=True, return_lse=True)[1],
         "ring, zigzag": lambda: ring_attention(q, k, v, causal=True, order="zigzag"),
@@ -137,9 +147,11 @@ def said(call: Any) -> str:
 def main() -> None:
     found: dict[str, Any] = {"planned": {}, "refused": {}, "shapes": {}}
     with pretended() as gpu, pytest.MonkeyPatch.context() as patch:
-        for module in (launches, attention):
+        for module in (launches, attention, experts):
             patch.setattr(module, "group_of", group)
+        for module in (launches, attention):
             patch.setattr(module, "from_symmetric", symmetric)
+        patch.setattr(DRIVER, "pinned", lambda words: np.zeros(words, np.uint32))
         patch.setattr(spaces, "from_symmetric", symmetric)
         patch.setattr(spaces, "Signals", types.SimpleNamespace(create=signals))
         memory = types.SimpleNamespace(empty=lambda *shape, **how: torch.empty(*shape, **how))
@@ -154,7 +166,10 @@ def main() -> None:
 
             return call
 
-        for owner, name in ((plan.plan, "arguments"), (keys_plan, "ring_attention")):
+        planners = (experts_plan, "route"), (experts_plan, "dispatch"), (experts_plan, "combine")
+        for owner, name in (
+            (plan.plan, "arguments"), (grouped, "arguments_of"), (keys_plan, "ring_attention"), *planners
+        ):  # fmt: skip
             patch.setattr(owner, name, counted(getattr(owner, name)))
         a, b = torch.zeros(256, 512, dtype=torch.bfloat16), torch.zeros(384, 512, dtype=torch.bfloat16).mT
         for name, call in calls(a, b).items():
@@ -168,7 +183,7 @@ def main() -> None:
         spaces.forget()
         gc.collect()
         found["held after forget"] = given() is not None
-        next(iter(calls(a, b).values()))()
+        calls(a, b)["gather"]()
         found["planned after forget"] = planned[0] - before
         for rule, call in refused(a, b).items():
             found["refused"][rule] = said(call)

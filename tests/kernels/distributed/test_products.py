@@ -127,7 +127,7 @@ def test_a_cut_has_room_for_what_is_brought():
     from numba_cute.kernels.distributed.checks import cut_of
 
     c = np.empty((2, 2048, 8192), np.float16)
-    for beside in (bringing.USUAL.memory, scatter.Scatter.memory):
+    for beside in (bringing.USUAL.memory, 0):
         cut = cut_of("product", c, 8192, cute.Float16, 132, None, 16, beside, None)
         assert (cut.parts, cut.splits, cut.turned) == (1, 1, False)
     for wrong in (Plan(64, 1, 2), Plan(64, 1, splits=2), Plan(64, 1, turned=True), 3):

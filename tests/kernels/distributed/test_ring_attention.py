@@ -217,7 +217,7 @@ def test_all_is_held_in_registers(d, causal):
     kernel, arguments, _, block = keys_plan.ring_attention(*given, 1, attended.options)
     made = cute.compile(kernel, arguments, arch="sm_90a")
     r = made.resources
-    assert block == 384 and r.group_registers == (88, 208)
+    assert block == 384 and r.group_registers == (56, 224)
     assert not made.notes and (r.spill_stores, r.spill_loads, r.local) == (0, 0, 0)
 
 
@@ -226,7 +226,7 @@ def test_a_block_has_room_beside_what_is_brought():
         q, k, v = (np.empty((1, 4096, heads, n), np.float16) for heads, n in ((8, d), (2, d), (2, dv)))
         for right in (None, 0):
             form, options = keys_plan.ring_form(q, k, v, Options(1.0, right=right))
-            assert form.ring and form.groups == 2 and form.registers == (88, 208)
+            assert form.ring and form.groups == 2 and form.registers == (56, 224)
             assert (form.cluster, options.tile, form.left) == (1, (form.tile_m, form.tile_n), False)
             assert keys_plan.smem_of(form) + keys_plan.USUAL.memory <= keys_plan.SMEM
             with pytest.raises(CuteError, match="no room for tiles"):

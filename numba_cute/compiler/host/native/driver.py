@@ -8,10 +8,9 @@ import functools
 from typing import Any
 
 from cuda.bindings import driver as bindings
-from numba.cuda.core import config
-from numba.cuda.cudadrv import devices
 
 from ....seam import CuteError
+from ...ground.numba import config, devices
 
 NAMES = ("cuLaunchKernelEx", "cuCtxGetCurrent", "cuCtxPushCurrent", "cuCtxPopCurrent")
 """The driver's functions that are called, in the order of words.py's words."""

@@ -13,8 +13,6 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from numba.cuda.cudadrv.devicearray import DeviceNDArray
-
 from .... import config, seam
 from ....seam.ground.packages import LIBRARY
 from ....seam.ground.records import dataclass
@@ -300,7 +298,7 @@ class Templates:
         """Give what a function makes of what was found of an array: of one without DLPack's exchange functions."""
         x = info.owner
         device = arrays.device_of(x)
-        if arrays.exchange_of(x) is not None or not (type(x) is DeviceNDArray or device is not None):
+        if arrays.exchange_of(x) is not None or not (type(x) in arrays.OF_NUMBA or device is not None):
             return function(info, align)
         key = type(x), device, info.dtype, info.shape, info.strides, info.readonly, type(align), align
         template = self._described.get(key)

@@ -15,7 +15,8 @@ import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from llvmlite import binding, ir
+from ...ground import llvmlite as ir
+from ...ground.llvmlite import binding
 
 WORD, BYTE, HALF, SINGLE = ir.IntType(64), ir.IntType(8), ir.IntType(16), ir.IntType(32)
 _BIT, _DOUBLE, _FLOAT = ir.IntType(1), ir.DoubleType(), ir.FloatType()

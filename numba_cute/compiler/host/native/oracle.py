@@ -11,8 +11,6 @@ from collections.abc import Callable
 from types import MethodType
 from typing import Any, NamedTuple
 
-from numba.cuda import types
-
 from .... import dtypes, seam
 from ....seam import CuteError
 from ....seam.ground.error import PLEASE_REPORT, InternalError
@@ -21,6 +19,7 @@ from ....seam.marks.host_objects import as_argument
 from ...bridge import tree
 from ...bridge.exact import mark
 from ...bridge.object_types import Value, key_of
+from ...ground.numba_cuda import types
 from . import packing
 from .driver import Driver
 

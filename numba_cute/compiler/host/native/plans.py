@@ -12,8 +12,6 @@ from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
-from numba.cuda import types
-from numba.cuda.np.numpy_support import as_dtype
 
 from ....dtypes import DType, Scalar
 from ....seam import StaticEnum
@@ -25,6 +23,7 @@ from ...bridge.leaf_types import Multiple
 from ...bridge.object_types import Value
 from ...bridge.typeofs import type_of_argument
 from ...emit.rounding import HALVES
+from ...ground.numba_cuda import as_dtype, types
 from . import arrays, graphs, packing, templates, words
 from .driver import current_context, driver, function_address
 from .options import PLAIN, Options

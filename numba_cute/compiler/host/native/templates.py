@@ -14,11 +14,10 @@ import enum
 from types import FunctionType
 from typing import Any
 
-from numba.cuda.dispatcher import CUDADispatcher
-
 from .... import dtypes, seam
 from ....isa.facts.tensormap import TensorMapRecord
 from ...bridge.exact import is_exact
+from ...ground.numba_cuda import CUDADispatcher
 from . import casting, launcher, packing
 from .driver import replacing
 
