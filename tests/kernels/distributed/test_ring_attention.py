@@ -127,8 +127,19 @@ def test_keys_that_are_not_waited_for_are_a_race(monkeypatch):
     monkeypatch.setattr(keys.Visited, "await_block", lambda self, *args: None)
     with pytest.raises(cute.sim.SimError, match="race"):
         Attended(2, 16, **NARROW).step(0)
+
+
+@SLOW
+def test_a_second_chunk_is_not_there_when_the_first_is(monkeypatch):
+    right = keys.Visited.await_block
+
+    def early(self, n, chunk, head, b):
+        second = self.of.second(chunk)
+        right(self, n - second * self.of.per.divisor, chunk - second, head, b)
+
+    monkeypatch.setattr(keys.Visited, "await_block", early)
     with pytest.raises(cute.sim.SimError, match="race"):
-        Attended(2, 32, causal=True, zigzag=True, **NARROW).step(0)
+        Attended(2, 64, causal=True, zigzag=True, **NARROW).step(0)
 
 
 @SLOW
