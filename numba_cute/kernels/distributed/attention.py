@@ -75,7 +75,8 @@ def ring_attention(
     `all_gather_matmul` about the first call, graphs, gradients and ranks that do not come holds here.
     """
     what = "ring_attention"
-    entry.refuse_gradients(what, [q, k, v, out])
+    instead = "gather k and v by torch.distributed.nn.functional.all_gather and call flash_attention"
+    entry.refuse_gradients(what, [q, k, v, out], instead)
     if order not in ORDERS:
         raise CuteError(f'{what}: order {order!r} must be "contiguous" or "zigzag"')
     own = group_of(group, what)

@@ -91,7 +91,7 @@ def calls(a: Any, b: Any) -> dict[str, Any]:
 
 def refused(a: Any, b: Any) -> dict[str, Any]:
     """Calls that are refused, by what is said."""
-    like = torch.zeros(RANKS * a.shape[0], b.shape[1], dtype=a.dtype)
+    like, heads = torch.zeros(RANKS * a.shape[0], b.shape[1], dtype=a.dtype), torch.zeros(3, 2, 128, 4, 64)
     odd, even = (torch.zeros(1, rows, 2, 64, dtype=a.dtype) for rows in (17, 48))
     return {
         "ring_attention: order 'striped' must be": lambda: ring_attention(even, even, even, order="striped"),
@@ -125,7 +125,10 @@ def refused(a: Any, b: Any) -> dict[str, Any]:
         ),
         "matmul_reduce_scatter: a has 255 rows, and there are 2 ranks": lambda: matmul_reduce_scatter(a[:255], b),
         "algorithm 'ring' must be": lambda: matmul_all_reduce(a, b, algorithm="ring"),
-        "requires a gradient": lambda: matmul_all_reduce(a.detach().requires_grad_(), b),
+        "requires a gradient.*for gradients call it in a torch.autograd.Function": lambda: matmul_all_reduce(
+            a.detach().requires_grad_(), b
+        ),
+        "requires a gradient.*for gradients gather k and v": lambda: ring_attention(*heads.requires_grad_().unbind()),
     }  # fmt: skip
 
 
