@@ -104,7 +104,7 @@ def test_queries_see_the_keys_of_all_ranks(ranks, rows, heads, dims, batch, caus
         (2, 130, (4, 2), (128, 128), 1, 1, {"tile": (64, 32), "section": 2}),
         (2, 384, (1, 1), (64, 64), 1, 1, {}),
         (3, 36, (4, 1), (64, 128), 2, 1, NARROW),
-        (4, 24, (1, 1), (64, 64), 1, 2, NARROW),
+        (4, 24, (2, 1), (128, 128), 1, 2, NARROW),
         (8, 16, (1, 1), (64, 64), 1, 1, NARROW),
     ],
     ids=str,
@@ -120,6 +120,7 @@ def test_they_are_right_in_float16_and_in_any_order():
     attended = Attended(2, 24, causal=True, dtype=cute.Float16, **NARROW)
     for seed in range(2):
         attended.step(seed, seed=seed)
+    Attended(2, 48, causal=True, dtype=cute.Float16, zigzag=True, **NARROW).step(2, seed=2)
 
 
 @SLOW
