@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import inspect
 import json
 import subprocess
 import sys
 import types
+from importlib.metadata import PackageNotFoundError
 
+import numba
 import pytest
 from numba.cuda import cgutils, types as numba_types
 from numba.cuda.compiler import CUDAFlags
@@ -184,6 +187,23 @@ def test_a_numba_cuda_that_lacks_a_name_is_refused_with_what_to_do(installed, to
     said = str(caught.value)
     assert said.startswith(f"numba-cuda {installed}: cannot import name 'pack_array' from 'numba.cuda.cgutils'. ")
     assert f"pip install numba-cuda=={NUMBA_CUDA.tried[-1]}" in said and told in said
+
+
+def test_a_numba_cuda_that_cannot_be_imported_at_all_is_told(monkeypatch):
+    monkeypatch.delattr(numba, "cuda")
+    monkeypatch.setitem(sys.modules, "numba.cuda", None)
+    monkeypatch.delitem(sys.modules, "numba_cute.compiler.ground.numba")
+    with pytest.raises(
+        cute.CuteError, match=r"fails without numba_cute too, with numba [\d.]+, numba-cuda [\d.]+, numpy"
+    ):
+        importlib.import_module("numba_cute.compiler.ground.numba")
+
+    def nothing(name):
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(versions, "version", nothing)  # there is no numba: Python says so itself
+    with pytest.raises(ModuleNotFoundError, match="import of numba.cuda halted"):
+        importlib.import_module("numba_cute.compiler.ground.numba")
 
 
 def test_a_patch_s_source_is_what_python_says_it_is():

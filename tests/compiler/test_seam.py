@@ -38,7 +38,7 @@ def is_private(name: str) -> bool:
 # ---------------------------------------------------------------------- names that are imported
 def names_of(seam: str) -> set[str]:
     """The names that a file of the seam has for others."""
-    nodes = [n for n in parsed(GROUND / f"{seam}.py") if isinstance(n, ast.ImportFrom)]
+    nodes = [n for n in parsed(GROUND / f"{seam}.py") if isinstance(n, ast.ImportFrom) and n.module]
     return {alias.asname or alias.name for node in nodes for alias in node.names}
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -83,7 +84,8 @@ def install(what: str, folder: Path) -> Path:
 def versions(inside: Path) -> dict[str, str]:
     """Give the versions of an environment, of the packages of TOLD that are there."""
     code = "import importlib.metadata as m, json; print(json.dumps({d.name: d.version for d in m.distributions()}))"
-    there = {name.lower(): number for name, number in json.loads(run("versions", inside, "-c", code)).items()}
+    listed = json.loads(run("versions", inside, "-c", code))
+    there = {re.sub("[-_.]+", "-", name).lower(): number for name, number in listed.items()}
     return {name: there[name] for name in TOLD if name in there}
 
 

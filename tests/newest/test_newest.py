@@ -41,20 +41,21 @@ def test_a_right_environment_needs_no_issue_and_a_failed_one_says_all_there_is()
     ],
 )
 def test_what_fails_is_told_from_what_cannot_be_installed(fails, what, result, step, monkeypatch, tmp_path):
-    asked = []
+    asked, held = [], {"Numba": "0.68.1", "numpy": "2.4.6", "cuda_core": "1.2", "other": "1"}
 
     def run(step, *command):
         asked.append([step, *map(str, command)])
         if step == fails:
             raise newest.Failed(step, "why")
-        return json.dumps({"Numba": "0.68.1", "numpy": "2.4.6", "other": "1"}) if step == "versions" else ""
+        return json.dumps(held) if step == "versions" else ""
 
     monkeypatch.setattr(newest, "run", run)
     made = newest.tried(what, tmp_path)
     assert (made["result"], made.get("step")) == (result, step)
     assert ("versions" in made) is (fails != "pip") and made.get("said") == ("why" if step else None)
-    upgrades = [command for command in asked if "numba" in command]
-    assert [c[-1] for c in upgrades] == (["numpy==2.4.6"] if what == "numba" else ["numpy"] if what == "all" else [])
+    upgrades = [command[command.index("--upgrade") + 1 :] for command in asked if "numba" in command]
+    pinned = {"numba": [["numba", "cuda-core==1.2", "numpy==2.4.6"]], "all": [[*newest.PACKAGES.values()]]}
+    assert upgrades == pinned.get(what, [])
 
 
 def test_records_are_joined_by_day(tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 
 from ...seam import CuteError
 from ...seam.ground.records import dataclass
@@ -51,6 +51,22 @@ NUMBA_CUDA = Package("numba-cuda", ("0.30.4",))
 
 def _number(text: str) -> tuple[int, ...]:
     return tuple(map(int, re.findall(r"\d+", text)[:3]))
+
+
+def broken(error: Exception) -> Exception:
+    """Make the error of a `numba.cuda` that cannot be imported by itself, whoever does it."""
+    found = {}
+    for name in ("numba", NUMBA_CUDA.name, "numpy"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            if name == "numba":
+                return error
+    held = ", ".join(f"{name} {number}" for name, number in found.items())
+    return CuteError(
+        f"`from numba import cuda` fails without numba_cute too, with {held}: {type(error).__name__}: {error}. Install "
+        f"versions that go together: pip install -U numba-cute ({TESTED} lists some)"
+    )
 
 
 def check() -> None:

@@ -140,17 +140,24 @@ def _told(value: Any) -> Any:
     return twin(value) if isinstance(value, _dispatchers()) else of_numba(value)
 
 
-def meet() -> None:
-    """Know that package's objects from now on: names in kernels, arguments, launches in a simulation."""
-    descriptor = sys.modules[f"{PACKAGE}.descriptor"]
-    held = importlib.import_module(f"{PACKAGE}.numba_cuda.cudadrv.devicearray")
+def classes() -> tuple[Any, ...]:
+    """Find the classes of that package that `meet` takes. AttributeError, ImportError: one is not there."""
+    descriptor: Any = sys.modules[f"{PACKAGE}.descriptor"]
+    arrays = importlib.import_module(f"{PACKAGE}.numba_cuda.cudadrv.devicearray")
     hints = importlib.import_module(f"{PACKAGE}.numba_cuda.args")
+    of_arrays = arrays.DeviceNDArrayBase, arrays.DeviceNDArray
+    return descriptor.MLIRDispatcher, descriptor._ArgMarshaller, *of_arrays, hints.ArgHint
+
+
+def meet(kernels: Any, launch: Any, any_array: Any, array: Any, hint: Any) -> None:
+    """Know that package's objects from now on: names in kernels, arguments, launches in a simulation. The parameters:
+    what `classes` found."""
     TOLD.append(_told)
-    arrays.OF_NUMBA.add(held.DeviceNDArray)
-    typeof_impl.register(held.DeviceNDArrayBase)(lambda array, c: type_of_array(array))
-    typeof_impl.register(hints.ArgHint)(lambda hint, c: typeof_impl(hint.value, c))
-    typeof_impl.register(descriptor.MLIRDispatcher)(lambda function, c: typeof_impl(twin(function), c))
-    elsewhere.INSTEAD.append((descriptor._ArgMarshaller, "__call__", _hand))
+    arrays.OF_NUMBA.add(array)
+    typeof_impl.register(any_array)(lambda x, c: type_of_array(x))
+    typeof_impl.register(hint)(lambda x, c: typeof_impl(x.value, c))
+    typeof_impl.register(kernels)(lambda x, c: typeof_impl(twin(x), c))
+    elsewhere.also(launch, "__call__", _hand)
 
 
 def _hand(launcher: Any, configured: Any, *args: Any) -> None:
@@ -178,51 +185,71 @@ def deciding(new: Callable[..., Any]) -> Callable[..., Any]:
 
 def launching(call: Callable[..., Any]) -> Callable[..., Any]:
     """Make of the call of that package's launch configurations one that launches by numba-cuda what turns out to be
-    this library's: a kernel that names it in a function that stands further down, or that is given objects of it."""
+    this library's: a kernel that names it in a function that stands further down, or that is given objects of it.
+
+    Whose a kernel is that was plain when it was made is asked until it has been compiled: what its names stand for then
+    is what it means, as for any kernel. A plain kernel's launches pay for a look at the classes of their arguments.
+    """
+    plain = _PLAIN
 
     def __call__(self: Any, *args: Any) -> Any:
+        for argument in args:
+            if type(argument) not in plain:
+                return _launched(call, self, args)
         dispatcher = self._dispatcher
-        if type(dispatcher) is not _dispatchers() or not (any(map(_is_own, args)) or _is_late(dispatcher)):
+        if getattr(dispatcher, "_cute_plain", plain) is getattr(dispatcher, "_c", None):
             return call(self, *args)
-        where = self._available_launch_config
-        stream = self._launch_stream if self._stream_ref is None else self._stream_ref
-        configured = twin(dispatcher).configure(
-            where["grid"], where["block"], stream, where["sharedmem"], where["cluster"]
-        )
-        return configured(*args)
+        return _launched(call, self, args)
 
     return __call__
 
 
+def _is_plain(dispatcher: Any) -> bool:
+    """Say whether a kernel has been compiled as a plain one, since the last recompile()."""
+    return getattr(dispatcher, "_cute_plain", _PLAIN) is getattr(dispatcher, "_c", None)
+
+
+def _launched(call: Callable[..., Any], configured: Any, args: Any) -> Any:
+    """Launch what may be this library's."""
+    dispatcher = configured._dispatcher
+    if type(dispatcher) is not _dispatchers():
+        return call(configured, *args)
+    if any(map(_is_own, args)) or not _is_plain(dispatcher) and owns(dispatcher.py_func):
+        return _launch(configured, args)
+    result = call(configured, *args)
+    dispatcher._cute_plain = dispatcher._c
+    return result
+
+
+def _launch(configured: Any, args: Any) -> Any:
+    """Launch by numba-cuda what is configured as a launch of that package's."""
+    where = configured._available_launch_config
+    stream = configured._launch_stream if configured._stream_ref is None else configured._stream_ref
+    made = twin(configured._dispatcher).configure(
+        where["grid"], where["block"], stream, where["sharedmem"], where["cluster"]
+    )
+    return made(*args)
+
+
 def owns(function: Any) -> bool:
     """Say whether a function is this library's: not, if it names what raises when it is asked what it is."""
+    return _answer(lambda: ownership.owns(function, ()))
+
+
+def _answer(ask: Callable[[], bool]) -> bool:
+    """Ask something of objects of the user's: what raises then is none of this library's."""
     try:
-        return ownership.owns(function, ())
+        return ask()
     except Exception:
         return False
 
 
-def _is_late(dispatcher: Any) -> bool:
-    """Say whether a kernel that was plain when it was made is this library's. That is asked until it has been compiled
-    as the one or the other: what its names stand for then is what it means, as for any kernel."""
-    known = vars(dispatcher)
-    if "_cute_late" not in known:
-        late = owns(dispatcher.py_func)
-        if not late and not dispatcher.overloads:
-            return False
-        dispatcher._cute_late = late
-    return bool(known["_cute_late"])
-
-
-_OWN: dict[type, bool] = {}
-"""By the class of an argument, whether it is this library's; of what holds others it is asked each time."""
+_PLAIN: set[type] = set()
+"""Classes of arguments that are not this library's, and hold nothing that may be."""
 
 
 def _is_own(argument: Any) -> bool:
-    cls = type(argument)
-    found = _OWN.get(cls)
-    if found is None:
-        found = ownership.is_own(argument)
-        if not issubclass(cls, ownership.HOLDING):
-            _OWN[cls] = found
+    found = _answer(lambda: ownership.is_own(argument))
+    if not found and not isinstance(argument, ownership.HOLDING):
+        _PLAIN.add(type(argument))
     return found

@@ -24,12 +24,15 @@ from .ring import SLOTS as COMMON, around, blocks_of
 ROUTED, SENT, SLOTS = COMMON, COMMON + 1, COMMON + 2
 """Slots of the signals of experts: a GPU has sorted its pairs; it has sent all rows that it computed."""
 WARP, EVERY = 32, 0xFFFFFFFF
+TOGETHER = 4
+"""Pairs of a lane that are read at once."""
 NOWHERE, WRONG = -1, -2
 """In the place of a pair's expert: there is none; it is none of the experts, or there was no room."""
 OVERFLOWED, NEEDED, NAMED = 0, 1, 2
 """Words of a report: the rank that had no room, and 1; how many rows it was to take; an expert that there is not."""
 WORDS = 4
-MOST_SHARED = 32768  # counts, of 4 bytes, that a block has in shared memory
+MOST_EXPERTS = 8192
+MOST_SHARED = 32768  # counts, of 4 bytes, that a block has in shared memory, beside two words for each expert
 MOST_WARPS = 32
 
 
@@ -77,43 +80,60 @@ def sums_before(x, count):
 
 
 @cute.jit
+def read(x, first, count, none):
+    """Read `TOGETHER` words of a lane, WARP apart, which are on their way at once. count: the place after the last.
+    none: what stands for those behind it."""
+    found = cute.make_rmem_tensor(TOGETHER, x.element_type)
+    for i in cute.range_constexpr(TOGETHER):
+        place = cute.Int32(first + WARP * i)
+        found[i] = none
+        if place < count:
+            found[i] = x[place]
+    return found
+
+
+@cute.jit
 def choose(routes, indices, first, count, counts, wrong):
     """Find the experts of a warp's pairs, and count those of each. first, count: the first pair, and the one after the
     last. counts: of this warp, (experts,). wrong: what an expert that there is not is put in."""
-    for start in range(first, count, WARP):
-        pair = cute.Int32(start + arch.lane_idx())
-        expert = cute.Int32(NOWHERE)
-        if pair < count:
-            named = cute.Int64(indices[pair])
-            if named >= routes.experts:
-                expert = cute.Int32(WRONG)
-                arch.atomic_max(wrong, cute.Int32(min(named, cute.Int64(0x7FFFFFFF))))
-            elif named >= 0:
-                expert = cute.Int32(named)
-            routes.chosen[pair] = expert
-        same = arch.match_sync(EVERY, expert)
-        if expert >= 0 and same & arch.lanemask_lt() == 0:
-            counts[expert] += cute.Int32(arch.popc(same))
-        arch.sync_warp()
+    for start in range(first, count, WARP * TOGETHER):
+        own = cute.Int32(start + arch.lane_idx())
+        named = read(indices, own, count, NOWHERE)
+        for i in cute.range_constexpr(TOGETHER):
+            if start + WARP * i < count:
+                pair, name = cute.Int32(own + WARP * i), cute.Int64(named[i])
+                expert = cute.Int32(NOWHERE)
+                if name >= routes.experts:
+                    expert = cute.Int32(WRONG)
+                    arch.atomic_max(wrong, cute.Int32(min(name, cute.Int64(0x7FFFFFFF))))
+                elif name >= 0:
+                    expert = cute.Int32(name)
+                if pair < count:
+                    routes.chosen[pair] = expert
+                same = arch.match_sync(EVERY, expert)
+                if expert >= 0 and same & arch.lanemask_lt() == 0:
+                    counts[expert] += cute.Int32(arch.popc(same))
+                arch.sync_warp()
 
 
 @cute.jit
 def sort(routes, first, count, places):
     """Write a warp's pairs where they belong. places: of the next pair of each expert. All as of `choose`."""
-    for start in range(first, count, WARP):
-        pair = cute.Int32(start + arch.lane_idx())
-        expert = cute.Int32(NOWHERE)
-        if pair < count:
-            expert = routes.chosen[pair]
-        same = arch.match_sync(EVERY, expert)
-        before = cute.Int32(arch.popc(same & arch.lanemask_lt()))
-        if expert >= 0:
-            place = places[expert] + before
-            routes.sorted[routes.experts + 1 + place, routes.rank] = pair
-        arch.sync_warp()
-        if expert >= 0 and before == 0:
-            places[expert] += cute.Int32(arch.popc(same))
-        arch.sync_warp()
+    for start in range(first, count, WARP * TOGETHER):
+        own = cute.Int32(start + arch.lane_idx())
+        chosen = read(routes.chosen, own, count, NOWHERE)
+        for i in cute.range_constexpr(TOGETHER):
+            if start + WARP * i < count:
+                expert = cute.Int32(chosen[i])
+                same = arch.match_sync(EVERY, expert)
+                before = cute.Int32(arch.popc(same & arch.lanemask_lt()))
+                if expert >= 0:
+                    place = places[expert] + before
+                    routes.sorted[routes.experts + 1 + place, routes.rank] = cute.Int32(own + WARP * i)
+                arch.sync_warp()
+                if expert >= 0 and before == 0:
+                    places[expert] += cute.Int32(arch.popc(same))
+                arch.sync_warp()
 
 
 @cute.jit

@@ -71,7 +71,7 @@ def test_all_tokens_may_choose_one_expert_or_none(expert):
 
 @SLOW
 def test_they_are_right_in_float16_and_in_any_order():
-    it, indices = Experts(Extents(2, 12, 64, 2, 4, 48), 24, cute.Float16), choices(0, (12, 9), 2, 4)
+    it, indices = Experts(Extents(2, 5, 64, 2, 4, 20), 24, cute.Float16), choices(0, (5, 4), 2, 4)
     found = []
     for seed in range(2):
         it.dispatch(indices, 0, 2, order=seed)
@@ -111,6 +111,25 @@ def test_a_signal_that_other_gpus_do_not_see_is_found(monkeypatch):
     monkeypatch.setattr(Signals, "put", put)
     with pytest.raises(SimError, match="scope"):
         travels()
+
+
+def in_a_row(*steps):
+    """Rows travel to and fro, and again, as one stream of each rank runs it."""
+    it = Experts(Extents(2, 2, 16, 1, 2, 4), 8)
+    indices = [np.full((2, 1), other, np.int32) for other in (1, 0)]
+    with cute.simulate.sequence():
+        for step in steps:
+            it.bring(indices)
+            for seed in range(step):
+                it.combine(indices, seed, multiply=False)
+
+
+@SLOW
+def test_no_launch_writes_what_the_one_before_may_still_read(monkeypatch):
+    in_a_row(1, 2)
+    monkeypatch.setattr(combine.Returning, "await_room", lambda self: None)
+    with pytest.raises(RaceError, match="rank"):
+        in_a_row(2)
 
 
 @SLOW
