@@ -32,7 +32,9 @@ CASES = [
     for layer in layers
     for m in ROWS
 ] + [f"reduce {m} {layer} {shots}" for m, layer in ((256, "out"), (2048, "down")) for shots in ("one_shot", "two_shot")]
-CASES += [f"ring {m} {layer}{order}" for layer in HEADS for m in (8192, 32768) for order in ("", " causal")]
+MOE = {"wide": (7168, 2048, 8, 32), "few": (4096, 14336, 2, 8)}  # hidden, inner, experts of a token, experts of a rank
+CASES += [f"{kind} {m} {layer}" for kind in ("dispatch", "combine") for layer in MOE for m in (2048, 4096)]
+CASES += [f"ring {m} {layer}{order}" for layer in HEADS for m in (8192, 32768) for order in ("", " causal", " zigzag")]
 TURN = 8.0  # milliseconds that a turn of one contender takes, about
 PATIENCE = 25
 """Seconds that one case may take: then the process says where it is, and ends."""
@@ -129,40 +131,137 @@ class Rank:
             "our GEMM alone": lambda: matmul(a, b, out=spare),
         }, ours, theirs  # fmt: skip
 
-    def ring(self, m: int, heads: int, kv_heads: int, d: int, causal: str = "") -> tuple[dict[str, Any], Any, Any]:
+    def ring(self, m: int, heads: int, kv_heads: int, d: int, order: str = "") -> tuple[dict[str, Any], Any, Any]:
         """Contenders for attention of this rank's queries to all keys, and the results of ours and NCCL's. m: rows of
-        all ranks."""
+        all ranks. order: "causal" in the order of the ranks, "zigzag", which is causal too, or neither."""
         import torch.distributed._symmetric_memory as symm_mem
 
         from numba_cute.kernels import flash_attention
         from numba_cute.kernels.distributed import ring_attention
 
-        torch, dist, rows, masked = self.torch, self.dist, m // self.world, bool(causal)
+        torch, dist, rows, masked = self.torch, self.dist, m // self.world, bool(order)
         q, shape = self.random(1, rows, heads, d), (1, rows, kv_heads, d)
         k, v = (symm_mem.empty(shape, dtype=torch.bfloat16, device=self.device) for _ in range(2))
         k.copy_(self.random(*shape))
         v.copy_(self.random(*shape))
         every_k, every_v = (torch.empty((1, m, kv_heads, d), dtype=k.dtype, device=self.device) for _ in range(2))
         ours, theirs = (torch.empty_like(q) for _ in range(2))
-        seen = (self.rank + 1) * rows if masked else m
+        half, cut = rows // 2, ((0, rows, (self.rank + 1) * rows if masked else m),)
+        if order == "zigzag":
+            cut = (0, half, (self.rank + 1) * half), (half, rows, (2 * self.world - self.rank) * half)
 
         def bring() -> None:
             dist.all_gather_into_tensor(every_k[0], k[0])
             dist.all_gather_into_tensor(every_v[0], v[0])
 
-        def attend() -> None:
-            flash_attention(q, every_k[:, :seen], every_v[:, :seen], causal=masked, out=theirs)
+        def in_order(x: Any) -> Any:
+            """The keys of all ranks as the sequence has them."""
+            if order != "zigzag":
+                return x
+            first, second = x.view(self.world, 2, half, kv_heads, d).unbind(1)
+            return torch.cat([first, second.flip(0)]).view(x.shape)
+
+        def attend(k: Any = every_k, v: Any = every_v) -> None:
+            for begin, end, seen in cut:
+                flash_attention(q[:, begin:end], k[:, :seen], v[:, :seen], causal=masked, out=theirs[:, begin:end])
 
         def nccl() -> None:
             bring()
-            attend()
+            attend(in_order(every_k), in_order(every_v))
 
+        how = "zigzag" if order == "zigzag" else "contiguous"
         return {
-            "ours": lambda: ring_attention(q, k, v, causal=masked, out=ours),
+            "ours": lambda: ring_attention(q, k, v, causal=masked, order=how, out=ours),
             "NCCL, our attention": nccl,
             "NCCL alone": bring,
             "our attention alone": attend,
         }, ours, theirs  # fmt: skip
+
+    def moe(self, m: int, hidden: int, inner: int, topk: int, own: int) -> Any:
+        """Make experts, tokens of this rank, their choices and weights, and matrices; and for NCCL the order of rows to
+        send, how many go to and come of each rank, the order by expert of those that come, and where experts end."""
+        from numba_cute.kernels.distributed import ExpertParallel
+
+        torch, dist, count = self.torch, self.dist, own * self.world
+        it = ExpertParallel(m, hidden, topk, count, capacity=min(2, self.world) * m * topk)
+        it.x.copy_(self.random(m, hidden))
+        indices = torch.rand(m, count, device=self.device).argsort(1)[:, :topk].contiguous()
+        weights = torch.rand(m, topk, device=self.device)
+        to, order = indices.flatten().sort(stable=True)
+        counts = to.bincount(minlength=count).view(self.world, own)
+        come = torch.empty_like(counts)
+        dist.all_to_all_single(come, counts)
+        sends, comes = counts.sum(1).tolist(), come.sum(1).tolist()
+        expert = torch.arange(own, device=self.device).repeat(self.world).repeat_interleave(come.flatten())
+        by_expert = expert.argsort(stable=True)
+        ends = come.sum(0).cumsum(0).to(torch.int32)
+        return it, indices, weights, (order, sends, comes, by_expert, ends)
+
+    def dispatch(self, m: int, hidden: int, inner: int, topk: int, own: int) -> tuple[dict[str, Any], Any, Any]:
+        """Contenders for the first product of experts, gate and value, of m tokens of each rank; NCCL knows how many
+        rows come. Results: sums of this rank's rows, of which there are as many and which lie in another order."""
+        from numba_cute.kernels import grouped_gemm
+
+        torch, dist = self.torch, self.dist
+        it, indices, _, (order, sends, comes, by_expert, ends) = self.moe(m, hidden, inner, topk, own)
+        w = self.random(own, 2 * inner, hidden) * hidden**-0.5
+        rows = sum(comes)
+        ours = torch.zeros(it.extents.capacity, 2 * inner, dtype=w.dtype, device=self.device)
+        sent, came = (torch.empty(n, hidden, dtype=w.dtype, device=self.device) for n in (sum(sends), rows))
+        spare, theirs = torch.empty(rows, 2 * inner, dtype=w.dtype, device=self.device), []
+
+        def bring() -> None:
+            dist.all_to_all_single(came, sent, comes, sends)
+
+        def nccl() -> None:
+            torch.index_select(it.x, 0, order // topk, out=sent)
+            bring()
+            theirs[:] = [grouped(came[by_expert], w, ends)]
+
+        return {
+            "ours": lambda: it.dispatch_matmul(it.x, indices, w, out=ours),
+            "NCCL, torch's grouped": nccl,
+            "NCCL alone": bring,
+            "torch's grouped alone": lambda: grouped(came, w, ends),
+            "our GEMM alone": lambda: grouped_gemm(came, w, ends, out=spare),
+        }, (lambda: sums_of(ours, ends)), (lambda: sums_of(theirs[0], ends))  # fmt: skip
+
+    def combine(self, m: int, hidden: int, inner: int, topk: int, own: int) -> tuple[dict[str, Any], Any, Any]:
+        """Contenders for the second product of experts, whose rows go back to be added up; NCCL knows how many."""
+        from numba_cute.kernels import grouped_gemm
+
+        torch, dist = self.torch, self.dist
+        it, indices, weights, (order, sends, comes, by_expert, ends) = self.moe(m, hidden, inner, topk, own)
+        first = self.random(own, inner, hidden) * hidden**-0.5
+        w, rows = self.random(own, hidden, inner) * inner**-0.5, sum(comes)
+        h = it.dispatch_matmul(it.x, indices, first)
+        own_h = torch.empty(rows, inner, dtype=w.dtype, device=self.device)
+        own_h.copy_(grouped(self.exchanged(it, order, topk, sends, comes)[by_expert], first, ends))
+        ours, theirs = (torch.empty(m, 1, hidden, dtype=w.dtype, device=self.device) for _ in range(2))
+        made, back = (torch.empty(n, hidden, dtype=w.dtype, device=self.device) for n in (rows, sum(sends)))
+        by_rank, by_token, shares = by_expert.argsort(), order.argsort(), weights.to(w.dtype)[:, None]
+
+        def bring() -> None:
+            dist.all_to_all_single(back, made, sends, comes)
+
+        def nccl() -> None:
+            torch.index_select(grouped(own_h, w, ends), 0, by_rank, out=made)
+            bring()
+            torch.bmm(shares, back[by_token].view(m, topk, hidden), out=theirs)
+
+        return {
+            "ours": lambda: it.matmul_combine(h, w, weights, out=ours[:, 0]),
+            "NCCL, torch's grouped": nccl,
+            "NCCL alone": bring,
+            "torch's grouped alone": lambda: grouped(own_h, w, ends),
+            "our GEMM alone": lambda: grouped_gemm(own_h, w, ends, out=made),
+        }, ours, theirs  # fmt: skip
+
+    def exchanged(self, it: Any, order: Any, topk: int, sends: Any, comes: Any) -> Any:
+        """Give the rows that come to this rank, by NCCL."""
+        came = self.torch.empty(sum(comes), it.x.shape[1], dtype=it.x.dtype, device=self.device)
+        self.dist.all_to_all_single(came, it.x[order // topk], comes, sends)
+        return came
 
     def time(self, call: Any, count: int) -> float:
         """Microseconds of a call, of so many in a row, on the slowest rank."""
@@ -183,7 +282,8 @@ class Rank:
         """Median microseconds of each contender."""
         faulthandler.dump_traceback_later(PATIENCE, exit=True)
         kind, m, layer, *how = case.split()
-        contenders, ours, theirs = getattr(self, kind)(int(m), *(HEADS if kind == "ring" else LAYERS)[layer], *how)
+        layers = {"ring": HEADS, "dispatch": MOE, "combine": MOE}.get(kind, LAYERS)
+        contenders, ours, theirs = getattr(self, kind)(int(m), *layers[layer], *how)
         for name, call in contenders.items():
             call()
             self.torch.cuda.synchronize()
@@ -192,6 +292,7 @@ class Rank:
         contenders["ours"]()
         contenders[theirs_of(contenders)]()
         self.torch.cuda.synchronize()
+        ours, theirs = (x() if callable(x) else x for x in (ours, theirs))
         off = (ours.double() - theirs.double()).norm() / theirs.double().norm()
         assert float(off) < 6e-3, f"{case}: rank {self.rank}: off by {float(off)}"
         counts = {name: max(2, min(50, round(1e3 * TURN / self.time(call, 2)))) for name, call in contenders.items()}
@@ -206,6 +307,21 @@ class Rank:
         self.torch.cuda.synchronize()
         self.dist.barrier()
         return medians
+
+
+def grouped(a: Any, b: Any, ends: Any) -> Any:
+    """Multiply rows by their group's matrix, by torch. b: (groups, N, K)."""
+    import torch
+
+    return torch._grouped_mm(a, b.mT, offs=ends)
+
+
+def sums_of(h: Any, ends: Any) -> Any:
+    """Add up the rows of each group, and their squares: whatever order they lie in."""
+    import torch
+
+    parts = [part.double() for part in torch.tensor_split(h, ends.tolist())[:-1]]
+    return torch.stack([f(part).sum(0) for part in parts for f in (torch.abs, torch.square)])
 
 
 def overlap(times: dict[str, float]) -> float:

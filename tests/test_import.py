@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 LATER = ("numba_cute.sim", "numba_cute.ir", "xdsl", "greenlet", "tqdm", "decimal", "fractions", "statistics",
-         "importlib.metadata", "unittest", "pytest")  # fmt: skip
+         "importlib.metadata", "unittest", "pytest", "numba_cuda_mlir")  # fmt: skip
 """What the import leaves to whoever asks for it first."""
 
 SYSTEM_MODULES = (

@@ -43,7 +43,9 @@ def test_a_wheel_holds_the_package_and_says_what_it_needs(tmp_path):
     others = {name for name in names - package if ".dist-info/" not in name}
     assert package - names == set() and others == {"numba_cute_pytest.py"}
     assert "numba_cute/py.typed" in names and "numba-cute-sim = numba_cute_pytest" in entries
-    assert said.get_all("Provides-Extra") == ["cu12", "cu13", "ir"] and said["License-Expression"] == "Apache-2.0"
+    assert (
+        said.get_all("Provides-Extra") == ["cu12", "cu13", "ir", "mlir"] and said["License-Expression"] == "Apache-2.0"
+    )
     (xdsl,) = (line for line in said.get_all("Requires-Dist") if line.startswith("xdsl"))
     assert re.search(r'python_version >= "3.11"', xdsl)
 

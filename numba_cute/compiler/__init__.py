@@ -19,7 +19,7 @@ else:
     from .ground import versions
 
     versions.check()
-    from . import patches
+    from . import mlir, patches
     from .bridge import (  # noqa: F401
         attributes,
         builtins,
@@ -48,6 +48,7 @@ else:
     from .passes import literals  # noqa: F401  (these register)
 
     patches.apply(patches.PATCHES)
+    mlir.watch()
     COMPILER.check, COMPILER.likely_wrong = check, likely_wrong
     LAUNCHES.taken = Taken
 from .host.kernels import dsl_user_op, jit, kernel

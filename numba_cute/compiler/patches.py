@@ -21,7 +21,7 @@ from ..seam.ground.records import dataclass
 from . import pipeline
 from .bridge import devices, registries, typeofs
 from .emit import entry, ranges
-from .ground import nvvm, places, target, versions
+from .ground import nvvm, places, target
 from .ground.numba_cuda import (
     analysis,
     base,
@@ -45,6 +45,7 @@ from .ground.numba_cuda import (
     types,
     untyped_passes,
 )
+from .ground.versions import NUMBA_CUDA, Package
 from .host import debugging, disk_cache, kernel, kernels, refused
 from .host.native import sites
 from .passes import closure_calls, frequent, inlining, lower, methods, reading, rewrites, rounds, running, ssa, uses
@@ -114,8 +115,8 @@ def _begins(code: Any) -> tuple[list[str], int]:
     return lines, made.co_firstlineno - 1
 
 
-def difference(patch: Patch) -> str | None:
-    """Say how the Numba that is installed differs from the one that a patch was written for; None if it does not."""
+def difference(patch: Patch, of: Package = NUMBA_CUDA) -> str | None:
+    """Say how the package that is installed differs from the one that a patch was written for; None if it does not."""
     held = vars(patch.owner)
     if patch.added:
         if patch.name in held:
@@ -126,22 +127,22 @@ def difference(patch: Patch) -> str | None:
     try:
         same = digest_of(code) == patch.digest
     except (OSError, TypeError):  # there is no source to read: no file, or no function
-        same = versions.installed() in versions.WRITTEN_FOR and all(map(callable, code))
+        same = of.installed() in of.tried and all(map(callable, code))
     return None if same else "has another source, or what works with it has"
 
 
-def check(patches: Sequence[Patch]) -> None:
-    """Refuse a numba-cuda that the patches were not written for, before any is applied. CuteError: names the first
+def check(patches: Sequence[Patch], of: Package = NUMBA_CUDA) -> None:
+    """Refuse a package that the patches were not written for, before any is applied. CuteError: names the first
     attribute that differs, the versions, and what to do."""
     for patch in patches:
-        found = difference(patch)
+        found = difference(patch, of)
         if found is not None:
-            raise versions.refused(f"{patch} {found}", f"replaces it {patch.why}")
+            raise of.refused(f"{patch} {found}", f"replaces it {patch.why}")
 
 
-def apply(patches: Sequence[Patch]) -> None:
+def apply(patches: Sequence[Patch], of: Package = NUMBA_CUDA) -> None:
     """Check all patches, then put each in its place."""
-    check(patches)
+    check(patches, of)
     for patch in patches:
         setattr(patch.owner, patch.name, patch.make(getattr(patch.owner, patch.name, None)))
 

@@ -216,16 +216,16 @@ def refuse_tangents(what: str, tensors: Sequence[Any]) -> None:
             )
 
 
-def refuse_gradients(what: str, tensors: Sequence[Any]) -> None:
+def refuse_gradients(what: str, tensors: Sequence[Any], instead: str = "") -> None:
     """Refuse tensors, or None, of which autograd wants gradients, or which have tangents. what: the entry, which has
-    no derivative."""
+    no derivative. instead: what has one."""
     if "torch" in sys.modules and not pytorch().compiler.is_compiling():
         refuse_tangents(what, tensors)
     for t in tensors:
         if getattr(t, "requires_grad", False) and pytorch().is_grad_enabled():
             raise CuteError(
                 f"{what}: {described(t)} requires a gradient, and there is none for it: give x.detach(), or call it "
-                "under torch.no_grad()"
+                f"under torch.no_grad(){instead and '; for gradients '}{instead}"
             )
 
 

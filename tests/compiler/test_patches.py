@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import inspect
 import json
 import subprocess
 import sys
 import types
+from importlib.metadata import PackageNotFoundError
 
+import numba
 import pytest
 from numba.cuda import cgutils, types as numba_types
 from numba.cuda.compiler import CUDAFlags
@@ -17,6 +20,7 @@ from numba.cuda.compiler import CUDAFlags
 import numba_cute as cute
 from numba_cute.compiler import patches
 from numba_cute.compiler.ground import versions
+from numba_cute.compiler.ground.versions import NUMBA_CUDA
 from numba_cute.compiler.patches import PATCHES, Patch, digest_of
 
 CHANGED = """
@@ -128,20 +132,20 @@ def test_a_patch_makes_its_attribute_of_what_stood_there(monkeypatch):
     ids=["missing", "changed", "changed beside it", "come to be", "changed beside what is added"],
 )
 def test_another_numba_is_refused_with_the_versions_and_what_to_do_before_any_patch(patch, how, monkeypatch):
-    monkeypatch.setattr(versions, "installed", lambda: "0.31.7")
+    monkeypatch.setattr(versions, "version", lambda name: "0.31.7")
     before = Plain.works
     with pytest.raises(cute.CuteError) as caught:
         patches.apply([PATCH, ADDED, patch])
     said = str(caught.value)
     assert said.startswith(f"numba-cuda 0.31.7: {how}")
-    assert f"which replaces it {patch.why}, is written for numba-cuda {versions.WRITTEN_FOR[-1]}" in said
-    assert f"pip install numba-cuda=={versions.WRITTEN_FOR[-1]}" in said
+    assert f"which replaces it {patch.why}, is written for numba-cuda {NUMBA_CUDA.tried[-1]}" in said
+    assert f"pip install numba-cuda=={NUMBA_CUDA.tried[-1]}" in said
     assert Plain.works is before and "works" not in vars(Without)
 
 
-@pytest.mark.parametrize("installed, ok", [(versions.WRITTEN_FOR[-1], True), ("0.31.7", False)])
+@pytest.mark.parametrize("installed, ok", [(NUMBA_CUDA.tried[-1], True), ("0.31.7", False)])
 def test_without_numbas_source_its_version_decides(installed, ok, monkeypatch):
-    monkeypatch.setattr(versions, "installed", lambda: installed)
+    monkeypatch.setattr(versions, "version", lambda name: installed)
     made: dict[str, object] = {}
     exec("def works(self, x): return x + 1", made)
     patch = dataclasses.replace(PATCH, owner=type("NoSource", (), {"works": made["works"]}))
@@ -170,19 +174,36 @@ print(_LaunchConfiguration.__init__ is before)
 
 @pytest.mark.parametrize(
     "installed, told",
-    [("0.31.0", "pip install -U numba-cute"), ("0.29.3", f"pip install numba-cuda=={versions.WRITTEN_FOR[-1]} (http"),
-     (versions.WRITTEN_FOR[-1], "imported before numba_cute")],
+    [("0.31.0", "pip install -U numba-cute"), ("0.29.3", f"pip install numba-cuda=={NUMBA_CUDA.tried[-1]} (http"),
+     (NUMBA_CUDA.tried[-1], "imported before numba_cute")],
     ids=["newer", "older", "the same"],
 )  # fmt: skip
 def test_a_numba_cuda_that_lacks_a_name_is_refused_with_what_to_do(installed, told, monkeypatch):
-    monkeypatch.setattr(versions, "installed", lambda: installed)
+    monkeypatch.setattr(versions, "version", lambda name: installed)
     monkeypatch.delattr(cgutils, "pack_array")
     monkeypatch.delitem(sys.modules, "numba_cute.compiler.ground.numba_cuda")
     with pytest.raises(cute.CuteError) as caught:
         versions.check()
     said = str(caught.value)
     assert said.startswith(f"numba-cuda {installed}: cannot import name 'pack_array' from 'numba.cuda.cgutils'. ")
-    assert f"pip install numba-cuda=={versions.WRITTEN_FOR[-1]}" in said and told in said
+    assert f"pip install numba-cuda=={NUMBA_CUDA.tried[-1]}" in said and told in said
+
+
+def test_a_numba_cuda_that_cannot_be_imported_at_all_is_told(monkeypatch):
+    monkeypatch.delattr(numba, "cuda")
+    monkeypatch.setitem(sys.modules, "numba.cuda", None)
+    monkeypatch.delitem(sys.modules, "numba_cute.compiler.ground.numba")
+    with pytest.raises(
+        cute.CuteError, match=r"fails without numba_cute too, with numba [\d.]+, numba-cuda [\d.]+, numpy"
+    ):
+        importlib.import_module("numba_cute.compiler.ground.numba")
+
+    def nothing(name):
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(versions, "version", nothing)  # there is no numba: Python says so itself
+    with pytest.raises(ModuleNotFoundError, match="import of numba.cuda halted"):
+        importlib.import_module("numba_cute.compiler.ground.numba")
 
 
 def test_a_patch_s_source_is_what_python_says_it_is():

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ast
 import functools
-import importlib
 import inspect
 import re
 import sys
@@ -39,7 +38,7 @@ def is_private(name: str) -> bool:
 # ---------------------------------------------------------------------- names that are imported
 def names_of(seam: str) -> set[str]:
     """The names that a file of the seam has for others."""
-    nodes = [n for n in parsed(GROUND / f"{seam}.py") if isinstance(n, ast.ImportFrom)]
+    nodes = [n for n in parsed(GROUND / f"{seam}.py") if isinstance(n, ast.ImportFrom) and n.module]
     return {alias.asname or alias.name for node in nodes for alias in node.names}
 
 
@@ -125,7 +124,7 @@ def test_private_names_that_are_listed_are_asked_for():
 
 @pytest.mark.parametrize("module", PRIVATE)
 def test_private_names_are_where_they_are_said_to_be(module):
-    file = Path(importlib.import_module(module).__file__)
+    file = Path(pytest.importorskip(module).__file__)  # numba-cuda is there; others may be asked for that are not
     files = file.parent.rglob("*.py") if file.name == "__init__.py" else [file]
     there = set(re.findall(r"\b_\w+", "\n".join(f.read_text() for f in files)))
     assert [name for name, where in LISTED if where == module and name not in there] == []

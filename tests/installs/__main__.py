@@ -3,11 +3,11 @@
 
 --wheel FILE is one that is built already.
 
-Without arguments all Pythons and kinds: "none" (no extra, no CUDA), "cu12", "cu13", "ir" (cu13 and xDSL), "oldest"
-(cu12, each dependency at the oldest version that it allows) and "bare" (none of CUDA's packages and no numba-cuda, as
-on macOS). Each has an environment of its own, made by uv if there is one and else by venv and pip, and runs `uses.py`
-in it. --record writes benchmarks/results/installs.json. Needs a package index; a Python that is not here is told, and
-is no failure.
+Without arguments all Pythons and kinds: "none" (no extra, no CUDA), "cu12", "cu13", "ir" (cu13 and xDSL), "mlir" (cu13
+and numba-cuda-mlir), "oldest" (cu12, each dependency at the oldest version that it allows) and "bare" (none of CUDA's
+packages and no numba-cuda, as on macOS). Each has an environment of its own, made by uv if there is one and else by
+venv and pip, and runs `uses.py` in it. --record writes benchmarks/results/installs.json. Needs a package index; a
+Python that is not here is told, and is no failure.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ from typing import Any
 from .build import ROOT, build, clean_environment
 
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
-KINDS = {"none": "", "cu12": "[cu12]", "cu13": "[cu13]", "ir": "[cu13,ir]", "oldest": "[cu12]", "bare": ""}
+KINDS = {
+    "none": "", "cu12": "[cu12]", "cu13": "[cu13]", "ir": "[cu13,ir]", "mlir": "[cu13,mlir]", "oldest": "[cu12]",
+    "bare": "",
+}  # fmt: skip
 RESULTS = ROOT / "benchmarks" / "results" / "installs.json"
 
 

@@ -56,6 +56,13 @@ def use(readme: Path, kind: str) -> dict[str, Any]:
         compiled = cute.compile(*args, arch="sm_90a")
         assert compiled.resources.local == 0 and len(compiled.cubin) > 1000
         found["registers"] = compiled.resources.registers
+    if kind == "mlir" and sys.version_info >= (3, 11):
+        theirs = Path("readme_mlir.py")
+        theirs.write_text(file.read_text().replace("from numba import cuda", "from numba_cuda_mlir import cuda"))
+        of_bridge = runpy.run_path(str(theirs))["total"]
+        assert type(of_bridge).__name__ == "MlirKernel", of_bridge
+        assert cute.compile(of_bridge, *args[1:], arch="sm_90a").resources == compiled.resources
+        found["mlir"] = held("numba-cuda-mlir")
     if kind == "ir" and sys.version_info >= (3, 11):
         found["ir"] = "cute" in str(cute.inspect(*args))
     elif kind != "bare":

@@ -30,6 +30,7 @@ def test_it_adds_up(example, capsys):
 SMALL = {
     "several_gpus": (),
     "tensor_parallel": ("--rows", "512", "--model", "512", "--hidden", "1024", "--heads", "8", "4"),
+    "expert_parallel": ("--tokens", "256", "--model", "512", "--inner", "256", "--experts", "16", "--topk", "4"),
     "fully_sharded": ("--rows", "256", "--columns", "512", "--features", "1024"),
 }
 

@@ -14,13 +14,18 @@ pytestmark = [pytest.mark.gpu, pytest.mark.slow]
 TOGETHER = (
     "elements", "vectors", "tma", "bulk", "atomics", "strides_and_parts", "signals", "graph", "other_devices",
     "limits_of_other_devices", "of_a_pool", "remembered", "mapped_once_and_freed", "refusals", "multicast",
+    "attention",
 )  # fmt: skip
 """Cases that one start runs, one after the other."""
 
 
-def ran(cases, timeout):
+EXPERTS = "tokens", "skewed", "topks", "again", "graph", "plain", "errors"
+"""Cases of experts.py."""
+
+
+def ran(cases, timeout, module="rank"):
     """Run cases on all GPUs; return their lines of JSON, and how the ranks ended."""
-    ended = start("tests.several_gpus.rank", list(cases), _gpus(), timeout)
+    ended = start(f"tests.several_gpus.{module}", list(cases), _gpus(), timeout)
     lines = [json.loads(line) for text in ended.said for line in text.splitlines() if line.startswith('{"case"')]
     return lines, ended
 
@@ -37,9 +42,22 @@ def together():
     return ran(TOGETHER, timeout=400)
 
 
+@pytest.fixture(scope="module")
+def experts():
+    return ran(EXPERTS, timeout=400, module="experts")
+
+
 @pytest.mark.parametrize("case", TOGETHER)
 def test_a_kernel_reaches_its_peers(together, case):
-    lines, ended = together
+    check(*together, case)
+
+
+@pytest.mark.parametrize("case", EXPERTS)
+def test_experts_of_several_gpus(experts, case):
+    check(*experts, case)
+
+
+def check(lines, ended, case):
     found = [line for line in lines if line["case"] == case]
     assert found, f"it did not end{'' if ended.in_time else ', in time'}:\n{ended.text[-4000:]}"
     assert not found[0]["wrong"], "\n".join(f"rank {r}: {s}" for r, s in found[0]["wrong"].items())

@@ -19,7 +19,7 @@ from ...seam.ground.bytecode import Named, Operation, names_in, operations
 from ...seam.ground.packages import package_of
 from ...seam.marks.plain import is_users_module
 
-COMPILERS = ("numba_cute", "numba", "numba_cuda")
+COMPILERS = ("numba_cute", "numba", "numba_cuda", "numba_cuda_mlir")
 _PURE = frozenset((
     "builtins", "typing", "enum", "abc", "functools", "operator", "math", "cmath", "numbers", "collections",
     "dataclasses", "reprlib", "itertools", "string", "copy", "types", "fractions", "decimal", "bisect", "heapq",
@@ -31,7 +31,9 @@ _PURE = frozenset((
 _NOT_PURE = (
     "numpy.random", "numpy.lib._npyio_impl", "numpy.lib.npyio", "numpy.lib._datasource", "numpy.lib.format",
     "numpy.lib._format_impl", "numpy.ctypeslib", "numpy.testing", "numpy.f2py",
-    "numba.cuda.api", "numba.cuda.cudadrv", "numba.cuda.random", "numba_cute.config", "numba_cute.utils.hardware_info",
+    "numba.cuda.api", "numba.cuda.cudadrv", "numba.cuda.random", "numba_cuda_mlir.numba_cuda.api",
+    "numba_cuda_mlir.numba_cuda.cudadrv", "numba_cuda_mlir.numba_cuda.random",
+    "numba_cute.config", "numba_cute.utils.hardware_info",
 )  # fmt: skip
 _SEES_MORE = {
     "builtins": frozenset((

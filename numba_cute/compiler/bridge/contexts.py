@@ -17,6 +17,7 @@ from typing import Any
 
 from ... import promotion
 from ...seam import CuteError, InternalError, is_struct_class
+from ...seam.ground.counterparts import counterpart
 from ...seam.ground.names import WrongArguments, other_arguments
 from ...seam.marks import plain
 from ...seam.marks.host_objects import mapping_of
@@ -232,6 +233,7 @@ class CuteTypingContext(CUDATypingContext):
         if type(val) is float and promotion.followed():
             return RULE["constant"](val)
         try:
+            val = counterpart(val)
             plain.refuse_own_operators(val)
         except CuteError as e:
             raise as_typing_error(e) from e

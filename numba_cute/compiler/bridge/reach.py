@@ -34,6 +34,7 @@ import numpy as np
 from ... import promotion
 from ...isa.form.targets import asked
 from ...seam import CuteError
+from ...seam.ground.counterparts import if_known
 from ...seam.ground.packages import is_library, package_of
 from ...seam.marks.decorators import is_frozen_class, is_struct_class
 from ...seam.marks.plain import is_users_module
@@ -72,6 +73,7 @@ class Walk(Walking):
     """Visits what is reached from some objects, each by what it is."""
 
     def _look(self, obj: Any, name: str) -> None:
+        obj = if_known(obj)
         cls = type(obj)  # which no `__class__` of the user's changes
         look = self._looks.get(cls)
         if look is None:

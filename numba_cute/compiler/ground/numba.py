@@ -7,7 +7,12 @@ numba-cuda has a copy of numba's compiler, and wherever it has one that is meant
 both meet: what its types raise, and what other libraries registered with it.
 """
 
-from numba import cuda
+from . import versions
+
+try:
+    from numba import cuda
+except (AttributeError, ImportError) as e:  # as of a numba-cuda with a numba that is newer than it
+    raise versions.broken(e) from e
 from numba.cuda.cudadrv import devices
 from numba.cuda.cudadrv.driver import CudaAPIError
 from numba.cuda.cudadrv.error import CudaSupportError

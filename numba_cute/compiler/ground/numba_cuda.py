@@ -17,6 +17,7 @@ from numba.cuda.typing.builtins import TupleAdd, TupleConstructor
 from numba.cuda.typing.templates import AbstractTemplate, AttributeTemplate, fold_arguments, make_concrete_template
 from numba.cuda.typing.typeof import Purpose, typeof, typeof_impl
 from numba.cuda.core.typeinfer import PairFirstConstraint, Propagate, TypeInferer, TypeVar, TypeVarMap
+from numba.cuda.np import numpy_support
 from numba.cuda.np.numpy_support import as_dtype
 
 # How values of them are held, and what is lowered for them.
@@ -225,6 +226,11 @@ PRIVATE: dict[str, dict[str, str]] = {
         "_code": "the number of a type, by which it is found faster than by its key",
     },
     "numba.cuda.extending": {"_Intrinsic _defn": "what compiling an intrinsic reads"},
+    "numba_cuda_mlir.descriptor": {
+        "_ArgMarshaller _available_launch_config _launch_stream _stream_ref _configure_cached":
+        "launches of that package, which this library's kernels go through (mlir.py)"
+    },
+    "numba_cuda_mlir.decorators": {"_get_schema": "which options of its jit are as usual (mlir.py)"},
 }  # fmt: skip
 """Every private name of numba-cuda that this package asks for, by the module that has it, with the reason (see
 tests/compiler/test_seam.py)."""

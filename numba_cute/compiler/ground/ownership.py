@@ -15,9 +15,12 @@ from typing import Any
 
 from ... import seam
 from ...seam.ground.bytecode import operations
+from ...seam.ground.packages import package_of
 from .numba_cuda import types
 
 _PACKAGE = __name__.split(".")[0]
+_COMPILERS = ("numba", "numba_cuda_mlir")
+"""Packages whose functions are theirs, whatever these name."""
 _MARKS = ("__cute_cluster__", "__cute_compiled__")
 """Attributes of functions that this library's decorators made something of."""
 
@@ -25,6 +28,15 @@ _MARKS = ("__cute_cluster__", "__cute_compiled__")
 def owns(py_func: Any, argtypes: Iterable[Any]) -> bool:
     """Say whether a function, called with arguments of these types, is this library's to compile."""
     return any(map(is_own_type, argtypes)) or _function(py_func, set())
+
+
+def is_own(value: Any) -> bool:
+    """Say whether a kernel's argument is of this library, holds what is, or is a function that names it."""
+    return _value(value, frozenset(), set())
+
+
+HOLDING = (tuple, list, dict, FunctionType, type, functools.partial)
+"""Classes of arguments of which each object is looked at."""
 
 
 def _is_package(name: Any) -> bool:
@@ -69,6 +81,8 @@ def _function(fn: Any, seen: set[int]) -> bool:
     if not isinstance(fn, FunctionType) or id(fn) in seen:
         return False
     seen.add(id(fn))
+    if package_of(fn.__module__) in _COMPILERS:  # which names of ours what is patched there alone
+        return False
     if _is_package(fn.__module__) or seam.is_traced(fn) or any(hasattr(fn, mark) for mark in _MARKS):
         return True
     names, attributes = names_of(fn.__code__)

@@ -14,7 +14,9 @@ from ...seam.ground.packages import package_of
 from .numba import cpu_implementations, cpu_templates
 from .numba_cuda import cudadecl, cudaimpl, imputils, templates
 
-LIBRARIES = frozenset(("numba_cute", "numba", "numba_cuda", "llvmlite", "numpy", "cuda", "ml_dtypes"))
+LIBRARIES = frozenset(
+    ("numba_cute", "numba", "numba_cuda", "numba_cuda_mlir", "llvmlite", "numpy", "cuda", "ml_dtypes")
+)
 """Packages whose versions are part of every key (see host/disk_cache.py)."""
 _INSTALLED = tuple({sysconfig.get_path(name) + os.sep for name in ("purelib", "platlib", "stdlib", "platstdlib")})
 

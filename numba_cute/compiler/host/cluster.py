@@ -36,7 +36,7 @@ def cluster_shape(*shape: int) -> Callable[[Any], Any]:
             return type(kernel)(mark(inner), kernel.__self__)
         function = getattr(kernel, "py_func", kernel)
         if hasattr(function, "__cute_cluster__"):
-            function = _copied(function)
+            function = copied(function)
             kernel = type(kernel)(function, kernel.targetoptions) if hasattr(kernel, "py_func") else function
         function.__cute_cluster__ = dims
         return kernel
@@ -44,7 +44,8 @@ def cluster_shape(*shape: int) -> Callable[[Any], Any]:
     return mark
 
 
-def _copied(f: Any) -> Any:
+def copied(f: Any) -> Any:
+    """Return a function like another, with attributes of its own."""
     copy = FunctionType(f.__code__, f.__globals__, f.__name__, f.__defaults__, f.__closure__)
     copy.__kwdefaults__, copy.__qualname__, copy.__doc__ = f.__kwdefaults__, f.__qualname__, f.__doc__
     copy.__dict__.update(f.__dict__)

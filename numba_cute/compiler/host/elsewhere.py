@@ -19,7 +19,7 @@ from .configured import Configured
 from .launching import Launch
 
 
-def _hand(launcher: Launcher, kernel: Any, args: Any, named: Any, options: dict[str, Any]) -> None:
+def hand(launcher: Launcher, kernel: Any, args: Any, named: Any, options: dict[str, Any]) -> None:
     """Give a launch to who makes it: what that launches itself goes where it says."""
     usual = {"cluster": None, "cooperative": False, "fallback_cluster": None, "pdl": False}
     token = LAUNCHER.set(None)
@@ -38,7 +38,7 @@ def _of_launch(self: Launch) -> dict[str, Any]:
 
 
 def _call(launcher: Launcher, self: Launch, *args: Any, **named: Any) -> None:
-    _hand(launcher, self.given, args, named, _of_launch(self))
+    hand(launcher, self.given, args, named, _of_launch(self))
 
 
 def _prepare(launcher: Launcher, self: Launch, *args: Any, **named: Any) -> Callable[[], None]:
@@ -52,7 +52,7 @@ def _prepare(launcher: Launcher, self: Launch, *args: Any, **named: Any) -> Call
 
 
 def _configuration(launcher: Launcher, self: Any, *args: Any) -> None:
-    _hand(launcher, self.dispatcher, args, {}, {"grid": self.griddim, "block": self.blockdim, "smem": self.sharedmem})
+    hand(launcher, self.dispatcher, args, {}, {"grid": self.griddim, "block": self.blockdim, "smem": self.sharedmem})
 
 
 THREADS = 256
@@ -63,16 +63,17 @@ def _for_all(launcher: Launcher, self: Any, *args: Any) -> None:
     block = self.thread_per_block or THREADS
     if self.ntasks:
         options = {"grid": -(-self.ntasks // block), "block": block, "smem": self.sharedmem}
-        _hand(launcher, self.dispatcher, args, {}, options)
+        hand(launcher, self.dispatcher, args, {}, options)
 
 
-_INSTEAD: tuple[tuple[Any, str, Callable[..., Any]], ...] = (
+_INSTEAD: list[tuple[Any, str, Callable[..., Any]]] = [
     (Launch, "__call__", _call),
     (Launch, "prepare", _prepare),
     (_LaunchConfiguration, "__call__", _configuration),
     (Configured, "__call__", _configuration),
     (ForAll, "__call__", _for_all),
-)
+]
+"""Of each that launches: its class, its method, and what a launch is then."""
 
 
 class Taken:
@@ -96,6 +97,15 @@ class Taken:
             if Taken.held == 0:
                 for (owner, name, _instead), own in zip(_INSTEAD, Taken.before):
                     setattr(owner, name, own)
+
+
+def also(owner: Any, name: str, other: Callable[..., Any]) -> None:
+    """Take what another class launches too. owner, name: the class and its method. other: what a launch is then."""
+    with Taken.lock:
+        _INSTEAD.append((owner, name, other))
+        if Taken.held:
+            Taken.before += (vars(owner)[name],)
+            setattr(owner, name, _asking(vars(owner)[name], other))
 
 
 def _asking(own: Callable[..., Any], other: Callable[..., Any]) -> Callable[..., Any]:

@@ -16,6 +16,7 @@ from cuda.core import ObjectCode
 from ... import dtypes
 from ...isa.form.targets import named
 from ...seam import CuteError
+from ...seam.ground.counterparts import counterpart
 from ...seam.marks.constexpr import Constexpr
 from ...seam.marks.host_objects import as_argument
 from ..bridge.given_floats import GivenFloat
@@ -64,6 +65,7 @@ class CuteKernel(_Kernel):
             val = val.value
         if isinstance(val, MethodType):
             val = as_argument(val)
+        val = counterpart(val)
         if isinstance(ty, types.Literal):  # the value is in the type, and the parameter not read
             kernelargs.append(scalar_argument(types.unliteral(ty), val))
         elif isinstance(ty, GivenFloat):

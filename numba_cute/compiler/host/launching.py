@@ -14,6 +14,7 @@ from typing import Any
 
 from ...seam import CuteError
 from ...seam.ground.collecting import seldom
+from ...seam.ground.counterparts import counterpart
 from ...seam.ground.naming import described
 from ...seam.hooks import watch
 from ...seam.hooks.recording import recording
@@ -180,7 +181,7 @@ class Launch:
         self, kernel: Any, grid: Any, block: Any, cluster: Any, smem: int, stream: Any, graph: bool = False,
         **options: Any,
     ) -> None:  # fmt: skip
-        self.given = kernel
+        self.given = kernel = counterpart(kernel)
         kernel = getattr(kernel, "dispatcher", kernel)
         grid, block = normalize_kernel_dimensions(checked_extents("grid", grid), checked_extents("block", block))
         if type(smem) is bool or not hasattr(smem, "__index__"):

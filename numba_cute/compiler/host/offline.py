@@ -16,6 +16,7 @@ from ...isa.form.limits import (
 )  # fmt: skip
 from ...isa.form.targets import Target, answering_for, named
 from ...seam import CuteError
+from ...seam.ground.counterparts import counterpart
 from ...seam.ground.stack import with_room
 from ...seam.guards.kinds import UserFunction
 from ...seam.marks.constexpr import LAUNCHER, is_host, static_arguments
@@ -112,6 +113,7 @@ def frontend(kernel: Any, args: Any, arch: str) -> Any:
 def taken(kernel: Any, args: Any, arch: str, what: str) -> tuple[Any, tuple[types.Type, ...], dict[str, Any]]:
     """Take a kernel and arguments; gives its function, the arguments' types and its options."""
     parse_arch(arch)
+    kernel = counterpart(kernel)
     py_func = _function_of(kernel, what)
     if isinstance(args, (tuple, list)):
         args = type(args)(_given(kernel, args))

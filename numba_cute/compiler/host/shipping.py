@@ -28,8 +28,8 @@ def recipe(value: Any) -> Any:
         device, dtype = str(value.device), str(value.dtype).removeprefix("torch.")
         return "torch", tuple(value.shape), tuple(value.stride()), dtype, device
     library = type(value).__module__.partition(".")[0]
-    if library in ("numba", "cupy") and hasattr(value, "__cuda_array_interface__"):
-        host = value.copy_to_host() if library == "numba" else value.get()
+    if library in ("numba", "numba_cuda_mlir", "cupy") and hasattr(value, "__cuda_array_interface__"):
+        host = value.get() if library == "cupy" else value.copy_to_host()
         return library, host
     return None
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ...seam.ground.counterparts import if_known
 from ..bridge.given_floats import put_in
 from ..ground.lifted import all_set_free
 from ..ground.numba_cuda import (
@@ -63,6 +64,12 @@ class _Reading:
     def _dispatch(self, inst: Any, kws: Any) -> None:
         self._at, self._restored = inst.offset, self._own.restored_at(inst.offset)
         super()._dispatch(inst, kws)  # type: ignore[misc]
+
+    def get_global_value(self, name: str) -> Any:
+        return if_known(super().get_global_value(name))  # type: ignore[misc]
+
+    def get_closure_value(self, index: int) -> Any:
+        return if_known(super().get_closure_value(index))  # type: ignore[misc]
 
     @property
     def code_locals(self) -> Any:

@@ -10,28 +10,25 @@ from __future__ import annotations
 from typing import Any
 
 import numba_cute as cute
-from numba_cute.seam import frozen, traced
+from numba_cute.seam import frozen, quotient, traced
 
 from ..gemm.dense import TILE_M, at, tiles_of
 from ..gemm.exchange import Exchange
 from ..gemm.output import partition
-from .bringing import MEMORY, ROWS, Bringing, reserve
+from .bringing import Bringing, Slots, reserve
 from .ring import Ring, around
-
-BLOCK = TILE_M // ROWS
-"""Pieces of those rows, one below the other, that are counted together."""
 
 
 @frozen
 class Gather(Exchange):
     """Other GPUs' rows as the kernel has them. rank: this GPU's number in the group. tma_own, own: how the kernel loads
     of A where it lies, (rows, K, GPUs). tma_load, there, tma_store, here: how pieces are brought from there to this
-    GPU's memory, which has the same modes. layout: of a piece in shared memory, (rows, columns). rows, columns: pieces
-    along the modes of A. arrived: how many have come, of the launches until now, (blocks of rows, GPUs). ended: blocks
-    of this launch that have brought their share. signals: of `Signals`."""
+    GPU's memory, which has the same modes. slots: of the pieces. rows, columns, each: pieces along the modes of A, and
+    of a GPU, the last two divisors. arrived: how many have come, of the launches until now, a number for each block of
+    rows. ended: blocks of this launch that have brought their share. signals: of `Signals`."""
 
     dtype: Any
-    layout: Any
+    slots: Slots
     rank: Any
     tma_own: Any
     own: Any
@@ -41,12 +38,18 @@ class Gather(Exchange):
     here: Any
     rows: Any
     columns: Any
+    each: Any
     arrived: Any
     ended: Any
     signals: Any
 
-    memory = MEMORY
     registers = 56, 224
+    asks = True
+
+    @property
+    def memory(self) -> int:
+        """Count the bytes of shared memory that pieces take."""
+        return self.slots.memory
 
     @property
     def brings(self) -> bool:
@@ -59,8 +62,8 @@ class Gather(Exchange):
 
     def begin(self, smem: Any, tidx: Any) -> Rows:
         """Reserve shared memory, and find the launch's epoch. All threads, before they meet."""
-        pieces, barriers = reserve(smem, tidx, self.dtype)
-        tile = (ROWS, cute.size(self.layout, mode=[1]))
+        pieces, barriers = reserve(smem, tidx, self.dtype, self.slots)
+        tile = self.slots.tile(self.dtype)
         _, source = partition(self.tma_load, pieces, tiles_of(self.there, tile))
         shared, target = partition(self.tma_store, pieces, tiles_of(self.here, tile))
         return Rows(self, (shared, source, target), barriers, self.signals.epoch())
@@ -73,29 +76,33 @@ class Gather(Exchange):
     @traced
     def pieces(self) -> Any:
         """Count the pieces of all others."""
-        return self.rows * self.columns * (self.signals.world - 1)
+        return self.each.divisor * (self.signals.world - 1)
 
     @traced
     def hop_of(self, number: Any) -> Any:
         """Say how many behind this GPU the one is that has a piece."""
-        return number // (self.rows * self.columns)
+        return number // self.each
+
+    @property
+    def block(self) -> int:
+        """Count the pieces, one below the other, that are counted together."""
+        return TILE_M // self.slots.rows
 
     @traced
     def place_of(self, number: Any) -> Any:
         """Give the block of rows, of the GPUs behind this one, that a piece is of."""
-        each = self.rows * self.columns
-        return number // each * self.blocks() + number % each // self.columns // BLOCK
+        hop, rest = self.each.divmod(number)
+        return cute.Int32(hop * self.blocks() + quotient(rest // self.columns, self.block))
 
     @traced
     def blocks(self) -> Any:
         """Count a GPU's blocks of rows."""
-        return (self.rows + (BLOCK - 1)) // BLOCK
+        return quotient(self.rows + (self.block - 1), self.block)
 
     @traced
     def counter(self, place: Any) -> Any:
         """Give where the pieces of a block of rows are counted."""
-        rows, source = place % self.blocks(), self.peer(place // self.blocks())
-        return cute.domain_offset((rows, source), self.arrived).iterator
+        return self.arrived.iterator + place
 
     @traced
     def fetch(self, parts: Any, number: Any, slot: Any, barrier: Any) -> None:
@@ -111,9 +118,8 @@ class Gather(Exchange):
 
     @traced
     def _at(self, pieces: Any, number: Any) -> Any:
-        each = self.rows * self.columns
-        m, k = number % each // self.columns, number % self.columns
-        return at(pieces, m, k, self.peer(number // each))
+        hop, rest = self.each.divmod(number)
+        return at(pieces, *self.columns.divmod(rest), self.peer(hop))
 
 
 @cute.struct
@@ -122,9 +128,10 @@ class Rows(Bringing):
 
     def await_rows(self, m, source):
         """Wait until A's rows of a tile have come. A whole warp, before it loads them. m: the tile's place along M."""
-        if source != self.of.rank and m * BLOCK < self.of.rows:  # a cluster's last tile may have none
+        block = self.of.block
+        if source != self.of.rank and m * block < self.of.rows:  # a cluster's last tile may have none
             hop = source - self.of.rank - 1
             if hop < 0:
                 hop += self.of.signals.world
-            pieces = min(self.of.rows - m * BLOCK, BLOCK) * self.of.columns
+            pieces = min(self.of.rows - m * block, block) * self.of.columns.divisor
             self.await_pieces(cute.Int32(hop * self.of.blocks() + m), cute.Int32(pieces))

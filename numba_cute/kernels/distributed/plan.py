@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 import numba_cute as cute
 from numba_cute.nvgpu import cpasync
 
+from ..attention.schedule import divisor_of
 from ..gemm import plan
 from ..gemm.dense import ROW, TILE_M
 from ..gemm.operands import load_atom, operand, view
 from ..gemm.output import ROWS as HEIGHT
-from .bringing import BYTES, ROWS, slots_layout
+from .bringing import USUAL, Slots
 from .gather import Gather
 from .ring import SLOTS as COMMON
 from .scatter import Scatter
@@ -24,8 +25,8 @@ GATHER_SLOTS = COMMON
 
 
 class GatherRoom(NamedTuple):
-    """Memory of a GPU for others' rows. here: (GPUs, rows, K). arrived: (blocks of rows, GPUs) and ended: (1,), of
-    int32 zeros."""
+    """Memory of a GPU for others' rows. here: (GPUs, rows, K). arrived: (blocks of rows of all GPUs,) and ended: (1,),
+    of int32 zeros."""
 
     here: Any
     arrived: Any
@@ -35,7 +36,7 @@ class GatherRoom(NamedTuple):
     def make(ranks: int, rows: int, k: int, room: Callable[[Any], Any], zeros: Callable[[Any], Any]) -> GatherRoom:
         """Make one. room, zeros: make arrays of a shape, of the operands' type and of int32."""
         here = room((ranks, rows, math.ceil(k / 8) * 8))[..., :k]  # rows of multiples of 16 bytes, as TMA wants them
-        return GatherRoom(here, zeros((math.ceil(rows / TILE_M), ranks)), zeros((1,)))
+        return GatherRoom(here, zeros((math.ceil(rows / TILE_M) * ranks,)), zeros((1,)))
 
 
 def of_ranks(peers: Any, *modes: int) -> Any:
@@ -44,36 +45,37 @@ def of_ranks(peers: Any, *modes: int) -> Any:
 
 
 def gather(
-    dtype: Any, peers: Any, room: GatherRoom, rank: int, signals: Any, stages: int
+    dtype: Any, peers: Any, room: GatherRoom, rank: int, signals: Any, stages: int, slots: Slots = USUAL
 ) -> Gather:  # fmt: skip
-    """Make the exchange that brings A's rows. peers: A, (rows, K, GPUs). stages: of the cut."""
+    """Make the exchange that brings A's rows. peers: A, (rows, K, GPUs). stages: of the cut. slots: of pieces."""
     rows, k, _ = map(int, peers.shape)
-    tile_k, columns = 8 * ROW // dtype.width, 8 * BYTES // dtype.width
+    tile_k, tile = 8 * ROW // dtype.width, slots.tile(dtype)
     source, mode = operand(of_ranks(peers, 0, 1), dtype)
     target, _ = operand(room.here, dtype)
     a_layout = plan.smem_layout(dtype, mode, TILE_M, tile_k, stages)
     tma_own, own = load_atom(source, a_layout, (TILE_M, tile_k))
-    piece, tile = cute.slice_(slots_layout(dtype), (None, None, 0)), (ROWS, columns)
+    piece = cute.slice_(slots.layout(dtype), (None, None, 0))
     tma_load, there = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), source, piece, tile)
     tma_store, here = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileS2GOp(), target, piece, tile)
+    down, across = (math.ceil(n / step) for n, step in zip((rows, k), tile))
     return Gather(
-        dtype, piece, cute.Int32(rank), tma_own, own, tma_load, there, tma_store, here,
-        cute.Int32(math.ceil(rows / ROWS)), cute.Int32(math.ceil(k / columns)),
-        view(room.arrived).mark_layout_dynamic(), view(room.ended), signals,
+        dtype, slots, cute.Int32(rank), tma_own, own, tma_load, there, tma_store, here, cute.Int32(down),
+        divisor_of(across), divisor_of(down * across), view(room.arrived), view(room.ended), signals,
     )  # fmt: skip
 
 
 def all_gather_matmul(
     peers: Any, b: Any, c: Any, dtype: Any, rank: int, signals: Any, room: GatherRoom, most_clusters: int,
-    cut: plan.Plan = plan.USUAL, epilogue: Any = None, c_dtype: Any = None,
+    cut: plan.Plan = plan.USUAL, epilogue: Any = None, c_dtype: Any = None, slots: Slots = USUAL,
 ) -> tuple[Any, tuple[Any, ...], tuple[int, int, int]]:  # fmt: skip
     """Plan C = all rows of A @ B.T: give the kernel, its arguments and its grid.
 
     peers: A's rows on each GPU, (rows, K, GPUs), contiguous along K. b: (N, K). c: (GPUs, rows, N). rank: this GPU's
-    number. signals: with `GATHER_SLOTS` slots. The others: as of `arguments` of a GEMM; the cut has no parts of K."""
+    number. signals: with `GATHER_SLOTS` slots. The others: as of `gather`, and of `arguments` of a GEMM; the cut has no
+    parts of K."""
     width = (c_dtype or plan.RESULTS[dtype]).width
-    stages = plan.pieces_of(cut, width, *plan.room_of(epilogue), Gather.memory).stages
-    exchange = gather(dtype, peers, room, rank, signals, stages)
+    stages = plan.pieces_of(cut, width, *plan.room_of(epilogue), slots.memory).stages
+    exchange = gather(dtype, peers, room, rank, signals, stages, slots)
     made, grid = plan.arguments(
         room.here, b, c, dtype, most_clusters, cut, epilogue, c_dtype=c_dtype, exchange=exchange
     )
@@ -95,7 +97,7 @@ def matmul_reduce_scatter(
 
     a: (owners, rows, K of this GPU), b: (N, K of this GPU), c: (rows, N). parts: memory of all GPUs, (sources, rows, N,
     GPUs). signals: with `slots_of` slots. The others: as of `all_gather_matmul`."""
-    exchange, totals = scatter(parts, c, cut, rank, signals)
+    exchange, totals = scatter(parts, c, cut, c_dtype or plan.RESULTS[dtype], rank, signals)
     sent = parts[rank, None, None, None]
     made, grid = plan.arguments(
         a, b, of_ranks(sent, 0, 1), dtype, most_clusters, cut, c_dtype=c_dtype, exchange=exchange, totals=totals
@@ -104,18 +106,40 @@ def matmul_reduce_scatter(
 
 
 def scatter(
-    parts: Any, c: Any, cut: plan.Plan, rank: int, signals: Any, everywhere: bool = False, shared: Any = None
-) -> tuple[Scatter, Any]:
-    """Make the exchange that adds up, and the tensor of the sums. All as of `matmul_reduce_scatter`, and of
+    parts: Any, c: Any, cut: plan.Plan, c_dtype: Any, rank: int, signals: Any, everywhere: bool = False,
+    shared: Any = None,
+) -> tuple[Scatter, Any]:  # fmt: skip
+    """Make the exchange that adds up, and what the kernel has of the sums. All as of `matmul_reduce_scatter`, and of
     `Scatter`."""
+    rows, n = map(int, parts.shape[1:3])
+    columns = plan.pieces_of(cut, c_dtype.width).columns
+    smem, piece = plan.smem_layout(c_dtype, 1, HEIGHT, columns), (HEIGHT, columns)
+    extents = math.ceil(rows / (TILE_M * cut.sharers)) * cut.sharers * TILE_M, math.ceil(n / cut.tile_n) * cut.tile_n
     mine, c = parts[None, None, None, rank], view(c, 16)
-    mine = cute.make_tensor(mine.iterator, cute.select(mine.layout, mode=[1, 2, 0]))
+    tma_total, total = (
+        (None, None) if everywhere else plan.stores(operand(c, c_dtype)[0], c_dtype, smem, piece, extents)
+    )
+    tma_part, part, tma_share, share = None, None, None, None
+    if not everywhere:
+        load = cpasync.CopyBulkTensorTileG2SOp()
+        tma_part, part = cpasync.make_tiled_tma_atom(load, operand(mine, c_dtype)[0], smem, piece)
+        part = plan.cover(part, *extents)
     if shared is not None:
+        of_all = operand(of_ranks(shared[rank, None, None, None], 0, 1), c_dtype)[0]
+        tma_share, share = plan.stores(of_all, c_dtype, smem, piece, extents)
+        shared = _rows_first(shared[None, None, None, rank])
         c = cute.make_tensor(c.iterator, cute.select(c.layout, mode=[1, 2, 0]))
-        shared = cute.make_tensor(shared.iterator, cute.select(shared.layout, mode=[1, 2, 0, 3]))
-        shared = shared.mark_layout_dynamic(leading_dim=1)
-    mine, c = (t.mark_layout_dynamic(leading_dim=1) for t in (mine, c))
-    return Scatter(cute.Int32(rank), mine, cut.tile_n, everywhere, shared, signals), c
+    mine, c = _rows_first(mine), c.mark_layout_dynamic(leading_dim=1)
+    exchange = Scatter(
+        cute.Int32(rank), mine, tma_part, part, cut.tile_n, everywhere, shared, tma_share, share, signals
+    )
+    return exchange, (tma_total, total, c)
+
+
+def _rows_first(tensor: Any) -> Any:
+    """View (GPUs, rows, N) as (rows, N, GPUs), of extents that are known at run time."""
+    view = cute.make_tensor(tensor.iterator, cute.select(tensor.layout, mode=[1, 2, 0]))
+    return view.mark_layout_dynamic(leading_dim=1)
 
 
 def matmul_all_reduce(
@@ -128,7 +152,7 @@ def matmul_all_reduce(
     (owners, rows, N), and `slots_of(…, twice=True)` slots of signals. In one, where it is None: a: (M, K of this GPU),
     c: (M, N), and parts (sources, M, N, GPUs). The others: as of `matmul_reduce_scatter`."""
     once = shared is None
-    exchange, totals = scatter(parts, c, cut, rank, signals, once, shared)
+    exchange, totals = scatter(parts, c, cut, c_dtype or plan.RESULTS[dtype], rank, signals, once, shared)
     sent = of_ranks(parts[rank, None, None, None], 0, 1)
     apart = 0 if once else None  # C has a mode of GPUs, and A has none
     made, grid = plan.arguments(

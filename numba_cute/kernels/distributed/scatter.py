@@ -1,44 +1,48 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums over the GPUs of a group, each of which has a part of K: every tile of a GPU's product goes by TMA to the memory
-of the GPU that owns its rows, as it is made, and the owner adds the parts up, in the order of the GPUs, so that every
-run gives the same.
+"""Sums over the GPUs of a group, each of which has a part of K: every tile of a GPU's product of rows that another GPU
+owns goes there by TMA, as it is made; rows of its own come last, when the others' parts of them are there, and these
+are added to the sums before they are rounded and stored, in an order that is the same in every run.
 
-Rows of others come first, those of the next GPU before all, and a GPU's own rows last: their parts are there then.
-Where all GPUs want all sums, either every tile goes to each of them (one shot), or the owner writes its sums to all
-(two shots).
+Where all GPUs want all sums, either the owner stores its sums to all (two shots), or every tile goes to all GPUs, and
+each adds up everything in the end (one shot: for little, of which nothing comes last).
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numba_cute as cute
 from numba_cute import arch, pipeline
-from numba_cute.seam import frozen, traced
+from numba_cute.seam import current, frozen, traced
 
+from ..gemm.dense import at, tiles_of
 from ..gemm.exchange import Exchange
-from ..gemm.output import ROWS
+from ..gemm.output import ROWS, of_warpgroup, partition
 from .ring import READY, SLOTS, Ring, around, blocks_of
-
-VECTOR = 16  # bytes
-TOGETHER = 8
-"""Vectors of a part that a thread has on their way."""
+from .sums import add_up, bring_sums
 
 
 @frozen
 class Scatter(Exchange):
     """The sums over GPUs as the kernel has them. rank: this GPU's number in the group. parts: of the rows that are
-    added up here, (rows, N, GPUs). tile_n: columns of a tile. everywhere: whether every tile goes to all GPUs, which
-    all add up all rows. shared: memory of all GPUs for all sums, (rows, N, owners, GPUs), where each puts its own for
-    all; or None. signals: of `Signals`. The sums go to (rows, N), or with `shared` to (rows, N, owners)."""
+    added up here, (rows, N, GPUs). tma_part, part: how the kernel loads pieces of these. tile_n: columns of a tile.
+    everywhere: whether every tile goes to all GPUs, which all add up all rows. shared: memory of this GPU for all sums,
+    (rows, N, owners), or None, where others put theirs; tma_share, share: how the kernel stores its own to that of
+    each, (rows, N, GPUs). signals: of `Signals`. The kernel's `totals` are how it stores pieces of sums, (rows, N), or
+    with `shared` (rows, N, owners); and their tensor, for what is added up, or brought, in the end."""
 
     rank: Any
     parts: Any
+    tma_part: Any
+    part: Any
     tile_n: int
     everywhere: bool
     shared: Any
+    tma_share: Any
+    share: Any
     signals: Any
+
+    registers = 56, 224
 
     @property
     def sends(self) -> bool:
@@ -56,6 +60,21 @@ class Scatter(Exchange):
         return Sending(self, self.signals.epoch())
 
     @property
+    def others(self) -> int:
+        """Count the other GPUs."""
+        return int(self.signals.world) - 1
+
+    @traced
+    def owns(self, owner: Any) -> Any:
+        """Say whether others' parts are added to a tile, once it is made. owner: of its rows."""
+        return False if self.everywhere else current().compare("==", owner, self.rank)
+
+    @traced
+    def peer(self, hop: Any) -> Any:
+        """Give the GPU that is so many behind this one."""
+        return around(self.rank + hop, self.signals.world)
+
+    @property
     def units(self) -> Any:
         """Give how many times 64 rows, and how many tiles of columns, are added up here."""
         rows, n = (cute.Int32(x) for x in self.parts.shape[:2])
@@ -70,6 +89,11 @@ class Scatter(Exchange):
         rows, columns = self.units
         return self.slot(row, column) + rows * columns
 
+    @traced
+    def slot_of(self, state: Any, piece: int, slots: int) -> Any:
+        """Give the slot of shared memory in which a piece of sums is put. state: of the warpgroup that puts it."""
+        return piece % slots if self.others == 1 else state.index // 2
+
 
 @cute.struct
 class Sending:
@@ -78,146 +102,167 @@ class Sending:
     of: Any
     epoch: Any
 
-    @traced
-    def first_of(self, owner: Any) -> Any:
-        """Give the first GPU that a tile goes to."""
-        return 0 if self.of.everywhere else owner
-
-    @traced
-    def end_of(self, owner: Any) -> Any:
-        """Give the GPU after the last one that a tile goes to."""
-        return self.of.signals.world if self.of.everywhere else owner + 1
-
-    def await_room(self):
-        """Wait until all GPUs have begun this launch: what they added up in the one before is read. A whole warp."""
-        if arch.lane_idx() == 0:
-            for hop in range(1, self.of.signals.world):
-                self.of.signals.wait(around(self.of.rank + hop, self.of.signals.world), READY, self.epoch)
-        arch.sync_warp()
-        arch.fence_proxy("async")
-
-    def sent(self, unit):
-        """Say that all pieces of a unit have arrived. The warp that stored them. unit: its row and column, counted in
-        units, and whose rows these are."""
-        row, column, owner = unit
-        arch.cp_async_bulk_wait_group(0)
-        if row < self.of.units[0] and arch.elect_one():
-            for there in range(self.first_of(owner), self.end_of(owner)):
-                self.of.signals.put(there, self.of.slot(row, column), self.epoch)
-
     def talk(self):
         """Tell the other GPUs that this launch has begun, and count it. A whole warp."""
         block, blocks = blocks_of()
         if arch.lane_idx() == 0:
             if block == 0:
-                for hop in range(1, self.of.signals.world):
-                    self.of.signals.put(around(self.of.rank + hop, self.of.signals.world), READY, self.epoch)
+                for hop in cute.range(1, self.of.signals.world, unroll=1):
+                    self.of.signals.put(self.of.peer(hop), READY, self.epoch)
             self.of.signals.advance(blocks)
 
-    def add_up(self, totals, thread):
-        """Add up this block's share of the units. All threads that multiply. totals: where the sums go. thread: which
-        one of them."""
-        group, (block, blocks) = thread // 128, blocks_of()
-        meet = pipeline.NamedBarrier(1 + group, 128)
-        rows, columns = self.of.units
-        for unit in range(cute.Int32(2 * block + group), rows * columns, cute.Int32(2 * blocks)):
-            row, column = unit // columns, unit % columns
-            self.await_parts(row, column, thread % 128)
-            meet.arrive_and_wait()
-            self.add_unit(totals, row, column, thread % 128)
+    def await_room(self):
+        """Wait until all GPUs have begun this launch: what they added up in the one before is read. A whole warp."""
+        if arch.lane_idx() == 0:
+            for hop in cute.range(1, self.of.signals.world, unroll=1):
+                self.of.signals.wait(self.of.peer(hop), READY, self.epoch)
+        arch.sync_warp()
+        arch.fence_proxy("async")
+
+    # ------------------------------------------------------------------ the warps that store
+    def store_or_talk(self, warp, scheduler, pieces, sC, copies, own_pieces):
+        """Do what the second to fourth warp of a block do: two store a warpgroup's pieces each, one talks. All as of
+        `store_tiles`. sC: the pieces of both groups."""
+        if warp < 3:
+            group = cute.Int32(warp - 1)
+            self.store_tiles(group, scheduler, pieces, of_warpgroup(sC, group), copies, own_pieces)
+        else:
+            self.talk()
+
+    def store_tiles(self, group, scheduler, pieces, shared, copies, own_pieces):
+        """Store all tiles of this block. The warp that stores a warpgroup's pieces. group: which warpgroup. pieces: the
+        pipeline of both. shared: the group's, (rows, columns, slots). copies: to other GPUs' parts, and of sums to
+        here, each TMA's atom and where it stores. own_pieces: of a tile."""
+        slots = cute.size(shared, mode=[2])
+        lag = 1 if slots > 1 else 0  # a slot is filled again while the next one is stored
+        state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, 2 * slots)
+        if group == 1:
+            state.advance()
+        work = scheduler.get_current_work()
+        self.fill(group, work.tile_idx, pieces, shared, 0, slots)
+        self.await_room()
+        while work.is_valid_tile:
+            m, n, owner = work.tile_idx
+            turns = cute.Int32(self.of.others if self.of.owns(owner) else 1)
+            count = cute.Int32(own_pieces * turns)
+            for turn in range(cute.Int32(0), count):
+                pieces.producer_acquire(state)  # what the consumers made is there, or read
+                state.advance()
+                state.advance()
+                if turn % turns == turns - 1:
+                    place = (cute.Int32(2 * m + group), cute.Int32(own_pieces * n + turn // turns), cute.Int32(owner))
+                    self.store(copies, shared, turn % slots, place)
+                arch.cp_async_bulk_commit_group()
+                if turn >= lag and turn - lag + slots < count:
+                    arch.cp_async_bulk_wait_group(lag, read=True)
+                    self.fill(group, work.tile_idx, pieces, shared, turn - lag + slots, turn - lag + slots + 1)
+            unit = (cute.Int32(2 * m + group), cute.Int32(n), cute.Int32(owner))
+            scheduler.advance_to_next_work()
+            work = scheduler.get_current_work()
+            arch.cp_async_bulk_wait_group(0, read=True)
+            adds = work.is_valid_tile and self.of.owns(work.tile_idx[2])
+            if work.is_valid_tile and not adds:
+                self.fill(group, work.tile_idx, pieces, shared, 0, slots)
+            self.sent(unit)
+            if adds:  # it waits for others, who may wait for what was sent
+                self.fill(group, work.tile_idx, pieces, shared, 0, slots)
+
+    def fill(self, group, tile, pieces, shared, first, end):
+        """Bring the parts that are added to what is made, to the slots of turns from `first` up to `end`, which are
+        then full. A whole warp. tile: its place. Others as of `store_tiles`."""
+        m, n, owner = tile
+        slots = cute.size(shared, mode=[2])
+        for turn in range(cute.Int32(first), cute.Int32(end)):
+            slot = cute.Int32(2 * (turn % slots) + group)
+            if cute.const_expr(not self.of.everywhere):
+                if self.of.owns(owner):
+                    self.load_part((cute.Int32(2 * m + group), cute.Int32(n)), pieces, shared, turn)
+            arch.sync_warp()
+            pieces.sync_object_full.arrive(slot)
+
+    def load_part(self, unit, pieces, shared, turn):
+        """Begin to load another GPU's part of a piece, once it has come. A whole warp. unit: its row and column. turn:
+        which of the unit's pieces and GPUs."""
+        (row, column), others = unit, self.of.others
+        slots, wide = cute.size(shared, mode=[2]), cute.size(shared, mode=[1])
+        of_unit = self.of.tile_n // wide
+        piece, source = turn // others, self.of.peer(others - turn % others)  # the first that came is the first
+        if piece == 0:
+            self.await_part(row, column, source)
+        slot, nbytes = turn % slots, ROWS * wide * shared.element_type.width // 8
+        barrier = pieces.sync_object_full.get_barrier(2 * slot + row % 2)
+        if arch.elect_one():
+            arch.mbarrier_expect_tx(barrier, nbytes)
+        there, parts = partition(self.of.tma_part, shared, tiles_of(self.of.part, (ROWS, wide)))
+        cute.copy(
+            self.of.tma_part, at(parts, row, of_unit * column + piece, source), there[None, slot], tma_bar_ptr=barrier
+        )
+
+    def await_part(self, row, column, source):
+        """Wait until a GPU's part of a unit is there. A whole warp, before it loads it."""
+        if row < self.of.units[0] and arch.lane_idx() == 0:
+            self.of.signals.wait(source, self.of.slot(row, column), self.epoch)
+        arch.sync_warp()
+        arch.fence_proxy("async")
+
+    def store(self, copies, shared, slot, place):
+        """Begin to store a piece to where it goes. A whole warp. place: its row and column, in pieces, and its rows'
+        owner."""
+        (row, column, owner), (tma_c, parts, tma_total, totals) = place, copies
+        wide = cute.size(shared, mode=[1])
+        from_here, there = partition(tma_c, shared, tiles_of(parts, (ROWS, wide)))
+        if cute.const_expr(self.of.everywhere):
+            for gpu in cute.range(self.of.signals.world, unroll=1):
+                cute.copy(tma_c, from_here[None, slot], at(there, row, column, gpu))
+        elif owner != self.of.rank:
+            cute.copy(tma_c, from_here[None, slot], at(there, row, column, owner))
+        else:
+            own, total = partition(tma_total, shared, tiles_of(totals, (ROWS, wide)))
+            cute.copy(tma_total, own[None, slot], at(total, row, column, owner))
             if cute.const_expr(self.of.shared is not None):
-                meet.arrive_and_wait()
-                if thread % 128 == 0:
-                    for hop in range(self.of.signals.world):
-                        there = around(self.of.rank + hop, self.of.signals.world)
-                        self.of.signals.put(there, self.of.shared_slot(row, column), self.epoch)
-        if cute.const_expr(self.of.shared is not None):
-            every = rows * columns * self.of.signals.world
-            for unit in range(cute.Int32(2 * block + group), every, cute.Int32(2 * blocks)):
-                owner = around(self.of.rank + unit // (rows * columns), self.of.signals.world)
-                row, column = unit // columns % rows, unit % columns
-                self.await_sums(row, column, owner, thread % 128)
-                meet.arrive_and_wait()
-                self.copy_unit(totals, row, column, owner, thread % 128)
+                for_all, share = partition(self.of.tma_share, shared, tiles_of(self.of.share, (ROWS, wide)))
+                for hop in cute.range(1, self.of.signals.world, unroll=1):
+                    cute.copy(self.of.tma_share, for_all[None, slot], at(share, row, column, self.of.peer(hop)))
 
-    def await_parts(self, row, column, thread):
-        """Wait until all parts of a unit are there. A warpgroup, each warp for some of the GPUs."""
-        if thread % 32 == 0:
-            for source in range(thread // 32, self.of.signals.world, 4):
-                self.of.signals.wait(source, self.of.slot(row, column), self.epoch)
+    def sent(self, unit):
+        """Say that all pieces of a unit have arrived. The warp that stored them. unit: its row and column, and whose
+        rows these are."""
+        row, column, owner = unit
+        arch.cp_async_bulk_wait_group(0)
+        if row < self.of.units[0] and arch.elect_one():
+            if cute.const_expr(self.of.everywhere):
+                for hop in cute.range(self.of.signals.world, unroll=1):
+                    self.of.signals.put(self.of.peer(hop), self.of.slot(row, column), self.epoch)
+            elif owner != self.of.rank:
+                self.of.signals.put(owner, self.of.slot(row, column), self.epoch)
+            elif cute.const_expr(self.of.shared is not None):
+                for hop in cute.range(1, self.of.signals.world, unroll=1):
+                    self.of.signals.put(self.of.peer(hop), self.of.shared_slot(row, column), self.epoch)
 
-    def await_sums(self, row, column, owner, thread):
-        """Wait until the sums of a unit are there. A warpgroup."""
-        if thread == 0:
-            self.of.signals.wait(owner, self.of.shared_slot(row, column), self.epoch)
+    # ------------------------------------------------------------------ the warps that multiply
+    def add_parts(self, sums, owner, pieces, state, parts):
+        """Add the others' parts of a piece, if it is of this GPU's rows. A whole warpgroup, whose turn of `pieces` is
+        full. sums: this thread's. parts: its elements of all slots."""
+        if cute.const_expr(not self.of.everywhere):
+            if self.of.owns(owner):
+                self.add(sums, parts, state.index // 2)
+                for _ in range(self.of.others - 1):
+                    arch.sync_warp()
+                    pieces.consumer_release(state)
+                    state.advance()
+                    state.advance()
+                    pieces.consumer_wait(state)
+                    self.add(sums, parts, state.index // 2)
 
-    def add_unit(self, totals, row, column, thread):
-        """Add up the parts of a unit, which are there. A warpgroup. thread: which one of it."""
-        dtype = totals.element_type
-        vector, each, together = vectors_of(self.of.parts.element_type, self.of.tile_n)
-        rows, n = cute.Int32(self.of.parts.shape[0]), cute.Int32(self.of.parts.shape[1])
-        values = cute.make_rmem_tensor((vector, together), self.of.parts.element_type)
-        sums = cute.make_rmem_tensor((vector, together), cute.Float32)
-        made = cute.make_rmem_tensor((vector, together), dtype)
-        for first in range(0, each, together):
-            sums.fill(0.0)
-            for source in cute.range(self.of.signals.world, unroll=2):
-                for i in cute.range_constexpr(together):
-                    m, at = place(thread + 128 * (first + i), self.of.tile_n, row, column, vector)
-                    m, at = min(m, rows - 1), min(at, n - vector)  # what is beyond is read from elsewhere, and left out
-                    cute.autovec_copy(vector_at(self.of.parts, vector, m, at, source), values[None, i])
-                sums.store(sums.load() + values.load().to(cute.Float32))
-            made.store(sums.load().to(dtype))
-            for i in cute.range_constexpr(together):
-                m, at = place(thread + 128 * (first + i), self.of.tile_n, row, column, vector)
-                if m < rows and at < n:
-                    if cute.const_expr(self.of.shared is None):
-                        cute.autovec_copy(made[None, i], vector_at(totals, vector, m, at))
-                    else:
-                        for there in range(self.of.signals.world):
-                            there = vector_at(self.of.shared, vector, m, at, self.of.rank, there)
-                            cute.autovec_copy(made[None, i], there)
+    def add(self, sums, parts, slot):
+        """Add one part of a piece."""
+        part = parts[None, 0, 0, slot].load().to(cute.Float32)
+        sums.store(sums.load() + part.reshape(cute.size(sums)))
 
-    def copy_unit(self, totals, row, column, owner, thread):
-        """Bring the sums of a unit, which are there, to where they go. A warpgroup. thread: which one of it."""
-        dtype = totals.element_type
-        vector, each, together = vectors_of(dtype, self.of.tile_n)
-        rows, n = cute.Int32(self.of.parts.shape[0]), cute.Int32(self.of.parts.shape[1])
-        values = cute.make_rmem_tensor((vector, together), dtype)
-        for first in range(0, each, together):
-            for i in cute.range_constexpr(together):
-                m, at = place(thread + 128 * (first + i), self.of.tile_n, row, column, vector)
-                m, at = min(m, rows - 1), min(at, n - vector)
-                cute.autovec_copy(vector_at(self.of.shared, vector, m, at, owner, self.of.rank), values[None, i])
-            for i in cute.range_constexpr(together):
-                m, at = place(thread + 128 * (first + i), self.of.tile_n, row, column, vector)
-                if m < rows and at < n:
-                    cute.autovec_copy(values[None, i], vector_at(totals, vector, m, at, owner))
-
-
-@traced
-def vectors_of(dtype: Any, tile_n: int) -> tuple[int, int, int]:
-    """Give how many elements a thread copies at once, how often of a unit, and how often before it goes on."""
-    vector = 8 * VECTOR // dtype.width
-    each = ROWS * tile_n // vector // 128
-    return vector, each, math.gcd(TOGETHER, each)
-
-
-@traced
-def place(number: Any, tile_n: int, row: Any, column: Any, vector: int) -> tuple[Any, Any]:
-    """Give where a vector of a unit is, by its number. row, column: of the unit."""
-    across = tile_n // vector
-    return cute.Int32(ROWS * row + number // across), cute.Int32(tile_n * column + number % across * vector)
-
-
-@traced
-def vector_at(tensor: Any, count: int, row: Any, column: Any, *more: Any) -> Any:
-    """Give `count` elements of a row, as a tensor whose memory begins at a multiple of them."""
-    offset = cute.Int64(column)
-    for place, step in zip((row, *more), (tensor.stride[0], *tensor.stride[2:])):
-        offset = offset + cute.Int64(place) * cute.Int64(step)
-    dtype = tensor.element_type
-    place = (tensor.iterator + offset).toint()
-    return cute.make_tensor(
-        cute.make_ptr(dtype, place, cute.AddressSpace.gmem, count * dtype.width // 8), cute.make_layout(count)
-    )
+    def finish(self, totals, thread):
+        """Add up, or bring, what is left when this block's tiles are done. All threads that multiply. totals: the
+        tensor. thread: which one of them."""
+        if cute.const_expr(self.of.everywhere):
+            add_up(self.of, totals, self.epoch, thread)
+        elif cute.const_expr(self.of.shared is not None):
+            bring_sums(self.of, totals, self.epoch, thread)

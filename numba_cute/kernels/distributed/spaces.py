@@ -9,11 +9,14 @@ from typing import Any
 
 from numba_cute import CuteError
 from numba_cute.runtime import from_symmetric
+from numba_cute.seam.hooks.driver import DRIVER
 from numba_cute.utils.distributed import Signals
 
 from .. import entry
+from .experts_plan import Extents, Room
 from .keys_plan import KeysRoom
 from .plan import GATHER_SLOTS, GatherRoom
+from .routes import SLOTS, WORDS
 
 LIMIT = 20.0
 """Seconds that a kernel waits for another rank before it gives up, with a PeerError that names it."""
@@ -30,6 +33,14 @@ class Group:
 
         self.group, self.name = group, str(group.group_name)
         self.world, self.rank = dist.get_world_size(group), dist.get_rank(group)
+
+    def gather(self, mine: Any) -> list[Any]:
+        """Give what each rank gives. All ranks, together."""
+        import torch.distributed as dist
+
+        found = [None] * self.world
+        dist.all_gather_object(found, mine, group=self.group)
+        return found
 
 
 _groups: weakref.WeakKeyDictionary[Any, Group] = weakref.WeakKeyDictionary()
@@ -92,13 +103,17 @@ class Gathering(Space):
 
 
 class Attending(Space):
-    """Room for all ranks' keys and values. of_q, of_k, of_v: the shapes of a rank's. causal: whether no key is seen
-    that comes after the query. Of other shapes of queries, and another order, other pieces come at other places."""
+    """Room for all ranks' keys and values. of_q, of_k, of_v: the shapes of a rank's. seen: in words, which keys a query
+    sees. Of other shapes of queries, and where other keys are seen, other pieces come at other places. CuteError, on
+    all ranks alike, where ranks differ in it."""
 
     def __init__(
-        self, group: Group, of_q: tuple[int, ...], of_k: tuple[int, ...], of_v: tuple[int, ...], causal: bool,
-        dtype: Any, device: Any,
+        self, group: Group, of_q: tuple[int, ...], of_k: tuple[int, ...], of_v: tuple[int, ...],
+        seen: str, dtype: Any, device: Any,
     ) -> None:  # fmt: skip
+        every = group.gather(seen)
+        if len(set(every)) > 1:
+            raise CuteError(f"ring_attention: causal and order must be the same on all ranks; by rank it is: {every}")
         super().__init__("ring_attention", GATHER_SLOTS, group)
         torch, (k, v, *counts) = entry.pytorch(), KeysRoom.shapes(group.world, of_k, of_v)
         memory = (torch.empty(shape, dtype=dtype, device=device) for shape in (k, v))
@@ -121,6 +136,26 @@ class Summing(Space):
         made = [from_symmetric(x, group.group, assumed_align=16) for x in self.memory]
         self.parts, self.shared = made[0], made[1] if shares else None
         super().__init__(name, slots, group)
+
+
+class Routing(Space):
+    """Room for the tokens of all ranks, for what they read of each other to find where these go, and for the rows that
+    come back: `x`, and as tensors of all ranks `tokens`, `sorted` and `back`. room: this rank's."""
+
+    def __init__(self, group: Group, extents: Extents, dtype: Any, device: Any) -> None:
+        from torch.distributed import _symmetric_memory as symm_mem
+
+        torch = entry.pytorch()
+        of_rows = (extents.tokens, extents.hidden), (extents.pairs, extents.hidden)
+        self.memory = [symm_mem.empty(shape, dtype=dtype, device=device) for shape in of_rows]
+        self.memory.append(symm_mem.empty((extents.sorted,), dtype=torch.int32, device=device))
+        self.x = self.memory[0]
+        self.tokens, self.back, self.sorted = (from_symmetric(x, group.group, assumed_align=16) for x in self.memory)
+        self.room = Room.make(
+            extents, lambda shape: torch.empty(shape, dtype=dtype, device=device),
+            lambda shape: torch.zeros(shape, dtype=torch.int32, device=device), DRIVER.pinned(WORDS),
+        )  # fmt: skip
+        super().__init__("ExpertParallel", SLOTS, group)
 
 
 def address_of(x: Any) -> int | None:

@@ -294,6 +294,9 @@ def gemm(
                 scheduler.advance_to_next_work()
                 work = scheduler.get_current_work()
             producer.tail()
+        elif cute.const_expr(exchange.sends):
+            copies = tma_c, mC, totals[0], totals[1]
+            others.store_or_talk(warp_idx, scheduler, pieces, sC, copies, own_pieces)
         elif warp_idx < 3:
             group = cute.Int32(warp_idx - 1)  # of which consumer warpgroup: rows 64 * group of the tile
             sC_group = of_warpgroup(sC, group)
@@ -311,8 +314,6 @@ def gemm(
             for piece in cute.range_constexpr(slots):
                 column = tile_pieces * n + part * own_pieces + piece
                 fill(epilogue, pieces, vectors, 2 * piece + group, 2 * m + group, column, batch, store_n, tma_d, matrix)
-            if cute.const_expr(exchange.sends):
-                others.await_room()
             while work.is_valid_tile:
                 m, n, layer = work.tile_idx
                 batch, split = share_of(layer, splits, apart)
@@ -326,9 +327,6 @@ def gemm(
                         if cute.const_expr(scatters):
                             shared = sC_group[None, None, piece % slots]
                             store_piece(tma_c, shared, 64 * (2 * m + group), store_n * column, batch)
-                        elif cute.const_expr(exchange.sends):
-                            for there in range(others.first_of(batch), others.end_of(batch)):
-                                cute.copy(tma_c, tCsC[None, piece % slots], at(tCgC, 2 * m + group, column, there))
                         else:
                             cute.copy(tma_c, tCsC[None, piece % slots], at(tCgC, 2 * m + group, column, batch))
                     arch.cp_async_bulk_commit_group()
@@ -339,8 +337,6 @@ def gemm(
                             epilogue, pieces, vectors, slot, 2 * m + group, column + slots - lag, batch, store_n,
                             tma_d, matrix,
                         )  # fmt: skip
-                if cute.const_expr(exchange.sends):
-                    unit = (cute.Int32(2 * m + group), cute.Int32(n), cute.Int32(batch))
                 scheduler.advance_to_next_work()
                 work = scheduler.get_current_work()
                 arch.cp_async_bulk_wait_group(0, read=True)
@@ -351,11 +347,9 @@ def gemm(
                         column = tile_pieces * n + part * own_pieces + piece
                         slot = 2 * piece + group
                         fill(epilogue, pieces, vectors, slot, 2 * m + group, column, batch, store_n, tma_d, matrix)
-                if cute.const_expr(exchange.sends):
-                    others.sent(unit)
         elif cute.const_expr(gathers):
             gather(tma_a, gathered, sA, scheduler, splits, part, parts, k_tiles)
-        elif cute.const_expr(exchange.brings or exchange.sends):
+        elif cute.const_expr(exchange.brings):
             others.talk()
         if cute.const_expr(parts > 1):
             arch.cluster_wait()
@@ -456,11 +450,16 @@ def gemm(
                         sums = get_sums(shared_sums, tidx - 128, part * own_pieces + piece, sharer, cluster, sums)
                     column = tile_pieces * n + part * own_pieces + piece
                     place = epilogue.place(64 * (2 * m + group), store_n * column, batch, tidx % 128, store_n)
+                    if cute.const_expr(exchange.sends):
+                        others.add_parts(sums, batch, pieces, state, tCsD)
                     made = epilogue.apply(sums, place, vectors, tCsD[None, 0, 0, piece % slots], state.index)
                     own.hold(made)
-                    if cute.const_expr(tma_d is not None):
+                    if cute.const_expr(tma_d is not None or exchange.sends):
                         arch.sync_warp()  # all lanes have read what is overwritten
-                    own.put(piece % slots)
+                    if cute.const_expr(exchange.sends):
+                        own.put(exchange.slot_of(state, piece, slots))
+                    else:
+                        own.put(piece % slots)
                 arch.sync_warp()
                 pieces.consumer_release(state)
                 state.advance()
@@ -471,7 +470,7 @@ def gemm(
             scheduler.advance_to_next_work()
             work = scheduler.get_current_work()
         if cute.const_expr(exchange.sends):
-            others.add_up(totals, tidx - 128)
+            others.finish(totals[2], tidx - 128)
         if cute.const_expr(parts > 1):
             arch.cluster_arrive()  # the others' sums have been read
             arch.cluster_wait()

@@ -31,8 +31,9 @@ from .. import entry, tuning
 from . import multiply
 from .cuts import Umma, Warps
 from .epilogue import Epilogue, hook
+from .exchange import ALONE
 from .groups import GroupedTiles, hear, ragged_rows, tell
-from .indexed import by_index, gather_end, gather_tile, named_of
+from .indexed import Named, by_index, gather_end, gather_tile, named_of
 from .operands import (
     CONSUMER_REGISTERS,
     CONSUMER_WARPS,
@@ -60,7 +61,7 @@ KINDS = ("bfloat16", "float16", "float8_e4m3fn", "float8_e5m2")
 @cuda.jit(launch_bounds=(THREADS, 1))
 def grouped(
     dtype, c_dtype, tma_a, mA, tma_b, mB, tma_c, mC, ends, columns, tiled_mma, store, a_layout, b_layout, c_layout,
-    cluster, share_a, share_b, scales_a, scales_b, epilogue, counter,
+    cluster, share_a, share_b, scales_a, scales_b, epilogue, counter, exchange, totals,
 ):  # fmt: skip
     gathers, scatters = mA is None, mC is None  # threads read A's rows, and write C's: the atom is a Rows
     tile_n, stages = cute.size(b_layout, mode=[0]), cute.size(a_layout, mode=[2])
@@ -97,6 +98,8 @@ def grouped(
     stores_of_tile = tile_n // epilogue.spread // store_n
     vectors = epilogue.allocate(smem, store_n, 2 * stores_of_tile)
     barriers = smem.allocate_array(cute.Int64, 2 * stages * (1 + gathers), name="barriers")
+    if cute.const_expr(exchange.brings or exchange.sends):
+        others = exchange.begin(smem, tidx)
     mainloop = pipeline.PipelineTmaAsync.create(
         num_stages=stages,
         producer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread),
@@ -132,7 +135,7 @@ def grouped(
     k_tiles = cute.ceil_div(mB.shape[1], tile_k)
 
     if warp_idx < 4:
-        arch.setmaxregister_decrease(GATHERER_REGISTERS if cute.const_expr(gathers) else PRODUCER_REGISTERS)
+        arch.setmaxregister_decrease(GATHERER_REGISTERS if cute.const_expr(gathers) else exchange.registers[0])
         if warp_idx == 0:
             gB = cute.local_tile(mB, (tile_n, tile_k), (None, None, None))
             tBsB, tBgB = partition(tma_b, sB, gB, rank_m, cluster_m)
@@ -140,6 +143,8 @@ def grouped(
                 group, _, row, n = hear(told, places)
                 if group < 0:
                     break
+                if cute.const_expr(exchange.brings):
+                    others.await_tile(row)
                 if cute.const_expr(not gathers):
                     gA = cute.local_tile(cute.domain_offset((row, 0), mA), (TILE_M, tile_k), (0, None))
                     tAsA, tAgA = partition(tma_a, sA, gA, rank_n, cluster_n)
@@ -173,11 +178,14 @@ def grouped(
                         break
                     under_way = gather_tile(tma_a, ahead, filled, sA, row, cute.Int32(0), k_tiles, under_way)
                 gather_end(ahead, filled, under_way)
+        elif cute.const_expr(exchange.brings or exchange.sends):
+            if warp_idx == 2:
+                others.talk()
     else:
         arch.setmaxregister_increase(
             CONSUMER_REGISTERS + (PRODUCER_REGISTERS - GATHERER_REGISTERS) // 2
             if cute.const_expr(gathers)
-            else CONSUMER_REGISTERS
+            else exchange.registers[1]
         )
         group = cute.Int32((warp_idx - 4) // 4)  # which consumer warpgroup: rows 64 * group of the tile
         mma = tiled_mma.get_slice(cute.Int32(group * 128))
@@ -191,6 +199,8 @@ def grouped(
         sums = cute.make_tensor(acc.iterator, cute.make_layout((sums_of_piece, stores_of_tile)))
         sC_group = of_warpgroup(sC, group)
         stores = Stores.create(store, tiled_mma, sC, cute.Int32(tidx - 128), group, warp_idx % 4 == 0)
+        if cute.const_expr(exchange.sends):
+            others.await_room()
 
         while True:
             expert, end, row, n = hear(told, places)
@@ -235,6 +245,8 @@ def grouped(
             else:  # these rows are another group's
                 multiply.nothing(consumer, k_tiles, of_a, done_a)
         stores.tail()
+        if cute.const_expr(exchange.sends):
+            others.add_up(totals, cute.Int32(tidx - 128))
 
 
 class Cut(NamedTuple):
@@ -309,10 +321,13 @@ def rows_of(a, rows):
     return int(next((r.shape[0] for r in rows if r is not None), a.shape[0]))
 
 
-def arguments_of(cut, columns, kinds, a, b, ends, c, scales, epilogue, rows, counter):
+def arguments_of(
+    cut, columns, kinds, a, b, ends, c, scales, epilogue, rows, counter, exchange=ALONE, totals=None
+):  # fmt: skip
     """Give the kernel's arguments. cut: a Cut. columns: tiles of clusters along N. kinds: the types of A and of C. a,
     b, ends, c: as `grouped_gemm` takes them; with the product's rows, where they are named. scales: those of A and B,
-    or nothing. epilogue: or None. rows: a Named of A's rows and of C's, or None. counter: of single CTAs."""
+    or nothing. epilogue: or None. rows: a Named of A's rows and of C's, of C's a Rows too, or None. counter: of single
+    CTAs. exchange, totals: with other GPUs, and what it adds up to."""
     tile_n, (cluster_m, cluster_n), _ = cut
     scales_a, scales_b = scales or (None, None)
     dtype, c_dtype = kinds
@@ -328,7 +343,7 @@ def arguments_of(cut, columns, kinds, a, b, ends, c, scales, epilogue, rows, cou
     made = hook(epilogue, m, n // spread, False, run, groups)
     pieces = tile_n // spread // store_n
     slots = min(STORE_STAGES, pieces)
-    stages = stages_of(tile_n, slots, made.layout(STORE_ROWS, store_n, 2 * pieces))
+    stages = stages_of(tile_n, slots, made.layout(STORE_ROWS, store_n, 2 * pieces), exchange.memory)
     a_layout = smem_layout(dtype, 1, TILE_M, tile_k, stages)
     b_layout = smem_layout(dtype, b_mode - 1, tile_n, tile_k, stages, run=run)
     c_layout = smem_layout(c_dtype, 1, TILE_M, store_n, slots)
@@ -343,7 +358,9 @@ def arguments_of(cut, columns, kinds, a, b, ends, c, scales, epilogue, rows, cou
         tma_b, mB = loads(
             in_halves(tB, n // 2, run), dtype, b_layout, (tile_n, tile_k), cluster_m, (across, b.shape[2])
         )
-    tma_c, mC = (by_index(tC, of_c, m), None) if of_c is not None else cpasync.make_tiled_tma_atom(
+    if isinstance(of_c, Named):
+        of_c = by_index(tC, of_c, m)
+    tma_c, mC = (of_c, None) if of_c is not None else cpasync.make_tiled_tma_atom(
         cpasync.CopyBulkTensorTileS2GOp(), ragged_rows(tC, STORE_ROWS), smem_layout(c_dtype, 1, STORE_ROWS, store_n),
         (STORE_ROWS, store_n),
     )  # fmt: skip
@@ -351,15 +368,15 @@ def arguments_of(cut, columns, kinds, a, b, ends, c, scales, epilogue, rows, cou
     return (
         dtype, c_dtype, tma_a, mA, tma_b, mB, tma_c, mC, ends, cute.Int32(columns), tiled_mma, store, a_layout,
         b_layout, c_layout, cute.make_layout((1, cluster_m, cluster_n, 1)), share_a, share_b, scales_a, scales_b,
-        made, counter,
+        made, counter, exchange, totals,
     )  # fmt: skip
 
 
-def stages_of(tile_n, slots, vectors):
+def stages_of(tile_n, slots, vectors, beside=0):
     """Count the stages that shared memory has room for, up to STAGES. slots: of C. vectors: the layout of what an
-    epilogue reads, or None."""
+    epilogue reads, or None. beside: bytes that an exchange takes."""
     read = 0 if vectors is None else cute.size_in_bytes(cute.Float32, vectors)
-    stages = min(STAGES, (SMEM - slots * TILE_M * ROW - read) // ((TILE_M + tile_n) * ROW))
+    stages = min(STAGES, (SMEM - slots * TILE_M * ROW - read - beside) // ((TILE_M + tile_n) * ROW))
     if stages < FEWEST_STAGES:
         raise CuteError(
             f"grouped_gemm: the epilogue's vectors take {read} bytes of a tile of {tile_n} columns, for which shared "

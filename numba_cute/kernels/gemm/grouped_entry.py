@@ -33,7 +33,7 @@ def _shape(a: Any, b: Any, ends: Any, epilogue: Any, rows: Any) -> tuple[int, in
     _check_rows(a, rows)
     count, n = rows_of(a, rows), int(b.shape[1])
     if epilogue is not None:
-        _check_epilogue(epilogue, a, b, count)
+        check_epilogue(WHAT, epilogue, a, b, count)
     return count, n // (epilogue.spread if epilogue else 1)
 
 
@@ -49,18 +49,18 @@ def _check_rows(a: Any, rows: Any) -> None:
         entry.check(WHAT, "rows_of_c", of_c, dtypes=INDICES, shape=(count,), last=False, like=a)
 
 
-def _check_epilogue(epilogue: Any, a: Any, b: Any, rows: int) -> None:
-    """Refuse an epilogue that the kernels have not. rows: of the product."""
+def check_epilogue(what: str, epilogue: Any, a: Any, b: Any, rows: int) -> None:
+    """Refuse an epilogue that the kernels have not. what: the entry. rows: of the product."""
     if not isinstance(epilogue, Epilogue):
-        raise CuteError(f"{WHAT}: epilogue is {entry.described(epilogue)}; give an Epilogue, or None")
+        raise CuteError(f"{what}: epilogue is {entry.described(epilogue)}; give an Epilogue, or None")
     groups, n, _ = b.shape
     if epilogue.spread == 2 and n % 16:
         raise CuteError(
-            f"{WHAT}: b is {entry.described(b)}; of an epilogue that makes one column of two its N is a multiple of "
+            f"{what}: b is {entry.described(b)}; of an epilogue that makes one column of two its N is a multiple of "
             "16: fill both halves up"
         )
     for x in epilogue.given:
-        said = f"{WHAT}: the epilogue's {entry.described(x.tensor)} along {x.along!r}"
+        said = f"{what}: the epilogue's {entry.described(x.tensor)} along {x.along!r}"
         if x.fold or x.along == "both":
             raise CuteError(
                 f"{said}: it reads numbers, rows(v), columns(v) and one(v) alone, and gives nothing beside: compute "

@@ -20,7 +20,7 @@ from .places import NOT_USERS
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-OURS = frozenset({"numba_cute", "numba", "llvmlite", "greenlet"})
+OURS = frozenset({"numba_cute", "numba", "numba_cuda_mlir", "llvmlite", "greenlet"})
 """Packages whose frames are folded where they stand between the user's; of an error of this library's, all that are not
 the user's."""
 _LIBRARIES = frozenset({"xdsl", "tqdm", "torch"})

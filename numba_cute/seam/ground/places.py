@@ -18,7 +18,8 @@ from .packages import package_of
 E = TypeVar("E", bound=CuteError)
 
 NOT_USERS = (
-    frozenset({"numba_cute", "numba", "numpy", "ml_dtypes", "llvmlite", "greenlet", "cuda"}) | sys.stdlib_module_names
+    frozenset({"numba_cute", "numba", "numba_cuda_mlir", "numpy", "ml_dtypes", "llvmlite", "greenlet", "cuda"})
+    | sys.stdlib_module_names
 )
 """Packages whose lines are not what the user wrote."""
 

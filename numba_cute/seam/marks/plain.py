@@ -23,9 +23,10 @@ from ..ground.packages import is_of_hook, package_of
 from .decorators import is_frozen_class, is_struct_class, is_traced
 
 _HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class of Python's own would lack it
-_FOREIGN = frozenset(
-    ("numba_cute", "numba", "numba_cuda", "numpy", "llvmlite", "torch", "cupy", "cuda", "jax", "ml_dtypes")
-)
+_FOREIGN = frozenset((
+    "numba_cute", "numba", "numba_cuda", "numba_cuda_mlir", "numpy", "llvmlite", "torch", "cupy", "cuda",
+    "jax", "ml_dtypes",
+))  # fmt: skip
 _ARRAYS = ("__array_interface__", "__cuda_array_interface__", "__dlpack__", "__array__")
 _DESCRIBES = "__cute_members__"
 """The attribute of a class that describes memory (`cute.struct`)."""

@@ -27,7 +27,18 @@ _LEAVES_A_TRACE = {"print", "printf", "print_tensor", "breakpoint", "input", "op
                    "locals", "vars", "setattr", "delattr", "id", "hash"}  # fmt: skip
 _MADE = {"__repr__", "__str__", "__hash__", "__eq__", "__setattr__", "__delattr__"}  # as dataclasses make them
 _OF_NAMED_TUPLES = {"__new__", "_make", "_replace", "_asdict", "__getnewargs__"}  # of which none may be the user's
-_LIBRARIES = ("numba", "numba_cute", "numpy", "math", "cmath", "operator", "ml_dtypes", "typing", "enum")
+_LIBRARIES = (
+    "numba",
+    "numba_cute",
+    "numba_cuda_mlir",
+    "numpy",
+    "math",
+    "cmath",
+    "operator",
+    "ml_dtypes",
+    "typing",
+    "enum",
+)
 _VALUES = (int, float, complex, str, bytes, range, np.generic, np.dtype, np.ndarray, enum.Enum, type(None),
            type(Ellipsis), slice)  # fmt: skip
 

@@ -2,12 +2,14 @@
 """Products of several GPUs, in the simulator: right against float64 for 2 to 8 ranks, launch after launch, in other
 orders; and what the simulator says where a wait is left out."""
 
+import functools
+
 import numpy as np
 import pytest
 
 import numba_cute as cute
 from numba_cute import CuteError
-from numba_cute.kernels.distributed import gather, plan, ring, scatter
+from numba_cute.kernels.distributed import bringing, gather, plan, ring, scatter, sums
 from numba_cute.kernels.gemm.plan import Plan
 from numba_cute.sim import RaceError, SimError
 
@@ -66,6 +68,14 @@ def test_all_ranks_have_the_sum(ranks, m, n, k, cut, once):
 
 
 @SLOW
+@pytest.mark.parametrize("slots", [(4, 8, 5, 4), (4, 2, 1, 0), (16, 2, 1, 3), (8, 1, 0, 0)], ids=str)
+def test_pieces_are_brought_by_any_slots(slots):
+    product = Gathered(2, 72, 64, 520, slots=bringing.Slots(*slots))
+    for step in range(2):
+        product.step(step, 1)
+
+
+@SLOW
 @pytest.mark.parametrize("kind", [Gathered, Scattered], ids=lambda kind: kind.__name__)
 def test_they_are_right_in_float16_and_in_any_order(kind):
     product = kind(2, 24, 64, 72, cute.Float16)
@@ -75,7 +85,7 @@ def test_they_are_right_in_float16_and_in_any_order(kind):
 
 def without(monkeypatch, owner, name):
     """Leave a method out that kernels call."""
-    monkeypatch.setattr(owner, name, lambda self, *args: None)
+    monkeypatch.setattr(owner, name, lambda first, *args: None)
 
 
 @SLOW
@@ -83,15 +93,16 @@ def without(monkeypatch, owner, name):
     "kind, owner, name",
     [
         (Gathered, gather.Rows, "await_rows"),
-        (Scattered, scatter.Sending, "await_parts"),
-        (Reduced, scatter.Sending, "await_sums"),
+        (Scattered, scatter.Sending, "await_part"),
+        (Reduced, sums, "await_sums"),
+        (functools.partial(Reduced, once=True), sums, "await_parts"),
     ],
     ids=lambda x: getattr(x, "__name__", x),
 )
 def test_a_wait_that_is_left_out_is_a_race(monkeypatch, kind, owner, name):
     without(monkeypatch, owner, name)
     with pytest.raises(RaceError):
-        kind(2, 24 if kind is not Reduced else 48, 64, 72).step(0)
+        kind(2, 24 if kind is Gathered or kind is Scattered else 48, 64, 72).step(0)
 
 
 @SLOW
@@ -124,34 +135,39 @@ def test_a_cut_has_room_for_what_is_brought():
     from numba_cute.kernels.distributed.checks import cut_of
 
     c = np.empty((2, 2048, 8192), np.float16)
-    for beside in (gather.Gather.memory, scatter.Scatter.memory):
+    for beside in (bringing.USUAL.memory, 0):
         cut = cut_of("product", c, 8192, cute.Float16, 132, None, 16, beside, None)
         assert (cut.parts, cut.splits, cut.turned) == (1, 1, False)
     for wrong in (Plan(64, 1, 2), Plan(64, 1, splits=2), Plan(64, 1, turned=True), 3):
         with pytest.raises(CuteError, match=r"product: cut is .*; give a Plan"):
             cut_of("product", c, 8192, cute.Float16, 132, None, 16, 0, wrong)
     with pytest.raises(CuteError, match="shared memory has no room"):
-        cut_of("product", c, 8192, cute.Float16, 132, None, 16, gather.Gather.memory, Plan(256, 2, stages=3, slots=4)
+        cut_of("product", c, 8192, cute.Float16, 132, None, 16, bringing.USUAL.memory, Plan(256, 2, stages=3, slots=4)
                ._replace(stages=4))  # fmt: skip
 
 
-def launches(kind, cut):
-    """The kernel and its arguments on the first of two ranks."""
+def launches(kind, cut, ranks=2):
+    """The kernel and its arguments on the first rank."""
     if kind == "gather":
-        p = Gathered(2, 512, 512, 512, cut=cut)
+        p = Gathered(ranks, 512, 512, 512, cut=cut)
         return plan.all_gather_matmul(p.peers, p.b[0], p.c[0], p.dtype, 0, p.signals[0], p.rooms[0], 66, cut)
     once = kind == "one shot"
-    p = Scattered(2, 512, 512, 512, cut=cut) if kind == "scatter" else Reduced(2, 1024, 512, 512, cut=cut, once=once)
-    a, b = random((1024, 512) if once else (2, 512, 512), p.dtype), random((512, 512), p.dtype)
+    m = 512 * ranks
+    p = (
+        Scattered(ranks, 512, 512, 512, cut=cut)
+        if kind == "scatter"
+        else Reduced(ranks, m, 512, 512, cut=cut, once=once)
+    )
+    a, b = random((m, 512) if once else (ranks, 512, 512), p.dtype), random((512, 512), p.dtype)
     if kind == "scatter":
         return plan.matmul_reduce_scatter(a, b, p.c[0], p.peers, p.dtype, 0, p.signals[0], 66, cut)
     return plan.matmul_all_reduce(a, b, p.c[0], *p.memory, p.dtype, 0, p.signals[0], 66, cut)
 
 
 @SLOW
-@pytest.mark.parametrize("tile_n", [256, 192, 128, 64])
+@pytest.mark.parametrize("tile_n, ranks", [(256, 2), (192, 2), (128, 2), (64, 2), (256, 4), (128, 8)])
 @pytest.mark.parametrize("kind", ["gather", "scatter", "two shots", "one shot"])
-def test_they_compile_without_a_spill(kind, tile_n):
-    kernel, arguments, _ = launches(kind, Plan(tile_n, 2))
+def test_they_compile_without_a_spill(kind, tile_n, ranks):
+    kernel, arguments, _ = launches(kind, Plan(tile_n, 2), ranks)
     made = cute.compile(kernel, arguments, arch="sm_90a")
     assert made.resources.spill_stores == 0 and not made.notes

@@ -68,7 +68,7 @@ def test_small_tiles_are_drawn_and_the_counter_is_zero_again(monkeypatch):
     for _ in range(2):
         c[:] = np.nan
         work.simulate()
-        assert work.given()[-1].tolist() == [0]
+        assert work.given()[-3].tolist() == [0]
         assert not len(problems.wrong(c, want, 2 * 24))
 
 

@@ -88,9 +88,7 @@ def test_where_a_gradient_over_the_logits_would_be_wrong_it_is_refused():
             loss(x)
     with pytest.raises(cute.CuteError, match="of which elements share memory: give x.contiguous()"):
         loss((leaf * 1)[:1].expand(3, 8))
-    with pytest.raises(
-        cute.CuteError, match="^cross_entropy: .* do not lie as those of a matrix: give x.cont"
-    ):
+    with pytest.raises(cute.CuteError, match="^cross_entropy: .* do not lie as those of a matrix: give x.cont"):
         loss((torch.randn(2, 7, 3, 7, requires_grad=True) * 1).permute(0, 2, 1, 3))
     with pytest.raises(cute.CuteError, match="derivatives of the gradient are asked for"):
         torch.autograd.grad(loss(leaf * 1), leaf, create_graph=True)

@@ -209,12 +209,15 @@ def current_stream(args: Any) -> int:
     return 0 if found is None else handle_of(found)
 
 
+OF_NUMBA: set[type] = {DeviceNDArray}
+"""Classes of device arrays with the attributes of Numba's."""
+
+
 def description(array: Any, numba_type: Any) -> Description | None:
     """Return the attributes that describe an array of a known library; None for any other array."""
-    if type(array) is DeviceNDArray:
-        return Description(
-            "_numba_type_", numba_type, None, ("_strided_memory_view_shim", "ptr"), "shape", "strides", 0, 1
-        )
+    if type(array) in OF_NUMBA:
+        own = numba_type if type(array) is DeviceNDArray else array._numba_type_
+        return Description("_numba_type_", own, None, ("_strided_memory_view_shim", "ptr"), "shape", "strides", 0, 1)
     if _library(type(array)) == "cupy":
         return Description("dtype", array.dtype, ("data", "device_id"), ("data", "ptr"), "shape", "strides", 0, 1)
     if _library(type(array)) == "torch":

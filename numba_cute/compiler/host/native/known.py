@@ -21,7 +21,6 @@ from ...bridge.exact import exact, is_exact
 from ...bridge.holdings import MISSING
 from ...bridge.reads import ITEMS, HostReads
 from ...bridge.walking import Unfollowed
-from ...ground.numba_cuda import DeviceNDArray
 from . import arrays, casting, launcher, oracle, reading
 from .templates import Looking, Template, Varied
 from .trusted import CASTS, LAUNCHES
@@ -299,7 +298,7 @@ class Templates:
         """Give what a function makes of what was found of an array: of one without DLPack's exchange functions."""
         x = info.owner
         device = arrays.device_of(x)
-        if arrays.exchange_of(x) is not None or not (type(x) is DeviceNDArray or device is not None):
+        if arrays.exchange_of(x) is not None or not (type(x) in arrays.OF_NUMBA or device is not None):
             return function(info, align)
         key = type(x), device, info.dtype, info.shape, info.strides, info.readonly, type(align), align
         template = self._described.get(key)

@@ -20,6 +20,7 @@ import numpy as np
 
 from .... import promotion, seam
 from ....seam.ground.bytecode import operations
+from ....seam.ground.counterparts import counterpart, if_known
 from ....seam.ground.naming import shown
 from ....seam.ground.packages import is_library, is_librarys
 from ....seam.ground.places import at_line, line_naming
@@ -61,7 +62,8 @@ def taken(kernel: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
 
 def function_of(kernel: Any) -> Any:
     """Return the function that is called for an object whose class has a host function as its `__call__`; anything else
-    itself."""
+    itself, or its counterpart in Numba."""
+    kernel = counterpart(kernel)
     called = inspect.getattr_static(type(kernel), "__call__", None)
     return kernel.__call__ if getattr(called, "__cute_host__", False) else kernel
 
@@ -227,6 +229,7 @@ class Rebuilder:
 
     def replace(self, value: Any, names: frozenset[str] = frozenset()) -> Any:
         """Give what stands for `value` in the simulator; `names` are the attributes that the code mentions."""
+        value = counterpart(value)
         stub = self._stubs.get(id(value))
         if stub is not None:
             return stub
@@ -450,7 +453,7 @@ def _is_generated(member: Any) -> bool:
 
 
 def _is_cuda(member: Any) -> bool:
-    return isinstance(member, ModuleType) and member.__name__ == "numba.cuda"
+    return isinstance(member, ModuleType) and if_known(member).__name__ == "numba.cuda"
 
 
 @functools.lru_cache(maxsize=1024)
