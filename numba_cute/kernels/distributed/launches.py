@@ -26,6 +26,10 @@ from .spaces import LAUNCHES, Gathering, Group, Summing, address_of, group_of, s
 if TYPE_CHECKING:
     import torch
 
+TURNED = (
+    "call it in a torch.autograd.Function, as examples/fully_sharded.py does: what gathers forward adds up backward, "
+    "and the other way round"
+)
 OF_A, OF_B, OF_C, OF_EPILOGUE, TOTALS = (2, 3), (4, 5), (6, 7), (16, 17, 18), 22
 """The GEMM's arguments that are made of A, of B, and so on."""
 
@@ -51,7 +55,7 @@ def all_gather_matmul(
     """
     what = "all_gather_matmul"
     form, given = (epilogue.form, epilogue.tensors) if isinstance(epilogue, Epilogue) else (epilogue, [])
-    entry.refuse_gradients(what, [a, b, out, *given])
+    entry.refuse_gradients(what, [a, b, out, *given], TURNED)
     own = group_of(group, what)
     if own.world == 1:
         return matmul(a, b, epilogue=epilogue, out=out, out_dtype=out_dtype, cut=cut)
@@ -160,7 +164,7 @@ def matmul_reduce_scatter(
     graphs, gradients and ranks that do not come holds here.
     """
     what = "matmul_reduce_scatter"
-    entry.refuse_gradients(what, [a, b, out])
+    entry.refuse_gradients(what, [a, b, out], TURNED)
     own = group_of(group, what)
     if own.world == 1:
         return matmul(a, b, out=out, out_dtype=out_dtype, cut=cut)
@@ -184,7 +188,7 @@ def matmul_all_reduce(
     graphs, gradients and ranks that do not come holds here.
     """
     what = "matmul_all_reduce"
-    entry.refuse_gradients(what, [a, b, out])
+    entry.refuse_gradients(what, [a, b, out], TURNED)
     own = group_of(group, what)
     if algorithm not in (None, *SHOTS):
         raise CuteError(f'{what}: algorithm {algorithm!r} must be "one_shot" or "two_shot", or None')
