@@ -19,13 +19,13 @@ from numba_cute.kernels.attention import (
     umma_softmax,
 )
 from numba_cute.kernels.conv import sums, windows
-from numba_cute.kernels.distributed import bringing, gather, keys, scatter
+from numba_cute.kernels.distributed import bringing, combine, dispatch, routes, scatter, sums as sums_of_gpus
 from numba_cute.kernels.gemm import grouped_outer, groups, umma_grouped
 from numba_cute.kernels.rows import bound, groupnorm, norm_parts
 
 from ..kernels.attention import test_latent, test_umma, test_umma_backward
 from ..kernels.conv import test_windows
-from ..kernels.distributed import ranks, test_ring_attention
+from ..kernels.distributed import ranks, test_experts, test_ring_attention
 from ..kernels.gemm import test_grouped, test_umma_grouped
 from ..kernels.rows import arrays, test_norm
 from .shipped import EXPERTS, PLAIN, SHARED, Problem, _behind, _read_after, _rng, _top, _wide, kernel
@@ -118,6 +118,7 @@ def _of_parts(rows: int, **how: Any) -> Problem:
 
 
 GATHERED, SCATTERED = _of_ranks(ranks.Gathered, 24, 64, 264), _of_ranks(ranks.Scattered, 24, 64, 72)
+TRAVELLING: Problem = test_experts.travels
 SUMS = partial(test_windows.test_sums_are_added_where_they_are, 20, 64, (1, 0))
 ONE, RAGGED, AHEAD = _by_tcgen05("one"), _by_tcgen05("ragged"), _by_tcgen05("queries_ahead")
 STAGE = _by_tcgen05("one_stage")
@@ -149,12 +150,15 @@ KERNELS = [
            _behind(_over_rows(5, 0, 70, m=24, n=40), 2)),
     kernel("kernels: windows of pixels", windows, "load store windows", _windows(0), _windows(1),
            _behind(_windows(0), 2)),
-    kernel("kernels: rows of other GPUs", gather, "Gather.begin Rows.await_rows", GATHERED),
-    kernel("kernels: what other GPUs have", bringing,
-           "reserve Bringing.await_pieces Bringing.talk Bringing.bring", GATHERED),
-    kernel("kernels: keys of other GPUs", keys, "Keys.begin Visited.await_block Visited.load_k Visited.load_v",
-           _of_parts(24), _of_parts(24, causal=True), _of_parts(32, causal=True, zigzag=True)),
-    kernel("kernels: sums over GPUs", scatter, "Sending.await_room Sending.sent Sending.talk Sending.add_up "
-           "Sending.await_parts Sending.await_sums", SCATTERED, _of_ranks(ranks.Reduced, 48, 64, 72)),
+    kernel("kernels: what other GPUs have", bringing, "reserve initialise Bringing.await_pieces Bringing.bring",
+           GATHERED, _of_parts(24), _of_parts(24, causal=True), _of_parts(32, causal=True, zigzag=True)),
+    kernel("kernels: parts of other GPUs", scatter, "Sending.await_room Sending.store_tiles Sending.fill "
+           "Sending.await_part Sending.sent Sending.add_parts", SCATTERED, _of_ranks(ranks.Reduced, 48, 64, 72)),
+    kernel("kernels: sums over GPUs", sums_of_gpus, "add_up await_parts bring_sums await_sums",
+           _of_ranks(ranks.Reduced, 24, 64, 72, once=True), _of_ranks(ranks.Reduced, 48, 64, 72)),
+    kernel("kernels: where tokens go", routes, "choose sort sort_all find_room route", TRAVELLING),
+    kernel("kernels: rows that are brought alone", dispatch, "bring", TRAVELLING),
+    kernel("kernels: rows that go back", combine, "send_back Returning.await_room Returning.add_up Returning.await_all",
+           TRAVELLING, partial(test_experts.travels, True), partial(test_experts.in_a_row, 1, 2)),
     kernel("kernels: sums of parts", sums, "add_up", SUMS, _behind(SUMS, 2)),
 ]  # fmt: skip
