@@ -30,6 +30,7 @@ from numba_cute.kernels.gemm.plan import alone_of, arguments, clusters_of, plan,
 from numba_cute.kernels.gemm.shares import Shares, part_of_k, share_of
 
 from ...compiler.casts import Array, Noting, casts
+from ...native import Native
 
 __all__ = ["casts"]
 
@@ -123,12 +124,26 @@ def test_weights_of_four_bits_are_cut_for_few_sms(sms):
 
 @cuda.jit
 def places(order, out):
-    i, _, _ = cute.arch.thread_idx()
+    i = cute.Int32(cuda.threadIdx.x)
     m, n, layer = order.decode(i)
     _, share = share_of(layer, 4)
     first, end = part_of_k(64, share, 4, 0, 1)
     out[i, 0], out[i, 1], out[i, 2], out[i, 3] = m, n, layer, order.place(i)
     out[i, 4], out[i, 5] = first, end
+
+
+def compiled_places(order, like):
+    """What compiled code finds, on this machine's processor."""
+    out = np.full_like(like, -1)
+    Native(places, (order, out)).run(len(out), order, out)
+    return out
+
+
+def test_every_tile_is_shared_alike_in_both_engines():
+    order, out = Shares((17, 16, 1), (1, 1, 1), 16, False, 0, 4, all_shared=True), np.full((32, 6), -1, np.int32)
+    cute.simulate(places)[1, 32](order, out)
+    assert out[:, 2].tolist() == [0, 1, 2, 3] * 8
+    np.testing.assert_array_equal(compiled_places(order, out), out)
 
 
 def test_the_last_round_alone_is_shared_where_it_would_keep_few_busy():
@@ -141,9 +156,11 @@ def test_the_last_round_alone_is_shared_where_it_would_keep_few_busy():
     alone = alone_of(work, most, cut)
     assert 0 < (work - alone) * cut.splits <= most
     out = np.full((296, 6), -1, np.int32)  # 264 tiles alone, and 8 of four shares each
-    cute.simulate(places)[1, 296](Shares((17, 16, 1), (1, 1, 1), 16, False, cute.Int32(264), 4), out)
+    order = Shares((17, 16, 1), (1, 1, 1), 16, False, cute.Int32(264), 4)
+    cute.simulate(places)[1, 296](order, out)
     assert len({tuple(x) for x in out[:, :2]}) == 272
     assert out[:, 2].tolist() == [4] * 264 + [0, 1, 2, 3] * 8
     assert out[264:, 3].tolist() == [i // 4 for i in range(32)]
     assert out[262:268, 4:].tolist() == [[0, 64], [0, 64], [0, 16], [16, 32], [32, 48], [48, 64]]
+    np.testing.assert_array_equal(compiled_places(order, out), out)
     assert not plan(np.empty((4096, 4096), np.float16), k, cute.BFloat16, 132).tail
