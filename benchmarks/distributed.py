@@ -34,7 +34,7 @@ CASES = [
 ] + [f"reduce {m} {layer} {shots}" for m, layer in ((256, "out"), (2048, "down")) for shots in ("one_shot", "two_shot")]
 MOE = {"wide": (7168, 2048, 8, 32), "few": (4096, 14336, 2, 8)}  # hidden, inner, experts of a token, experts of a rank
 CASES += [f"{kind} {m} {layer}" for kind in ("dispatch", "combine") for layer in MOE for m in (2048, 4096)]
-CASES += [f"ring {m} {layer}{order}" for layer in HEADS for m in (8192, 32768) for order in ("", " causal")]
+CASES += [f"ring {m} {layer}{order}" for layer in HEADS for m in (8192, 32768) for order in ("", " causal", " zigzag")]
 TURN = 8.0  # milliseconds that a turn of one contender takes, about
 PATIENCE = 25
 """Seconds that one case may take: then the process says where it is, and ends."""
@@ -131,36 +131,47 @@ class Rank:
             "our GEMM alone": lambda: matmul(a, b, out=spare),
         }, ours, theirs  # fmt: skip
 
-    def ring(self, m: int, heads: int, kv_heads: int, d: int, causal: str = "") -> tuple[dict[str, Any], Any, Any]:
+    def ring(self, m: int, heads: int, kv_heads: int, d: int, order: str = "") -> tuple[dict[str, Any], Any, Any]:
         """Contenders for attention of this rank's queries to all keys, and the results of ours and NCCL's. m: rows of
-        all ranks."""
+        all ranks. order: "causal" in the order of the ranks, "zigzag", which is causal too, or neither."""
         import torch.distributed._symmetric_memory as symm_mem
 
         from numba_cute.kernels import flash_attention
         from numba_cute.kernels.distributed import ring_attention
 
-        torch, dist, rows, masked = self.torch, self.dist, m // self.world, bool(causal)
+        torch, dist, rows, masked = self.torch, self.dist, m // self.world, bool(order)
         q, shape = self.random(1, rows, heads, d), (1, rows, kv_heads, d)
         k, v = (symm_mem.empty(shape, dtype=torch.bfloat16, device=self.device) for _ in range(2))
         k.copy_(self.random(*shape))
         v.copy_(self.random(*shape))
         every_k, every_v = (torch.empty((1, m, kv_heads, d), dtype=k.dtype, device=self.device) for _ in range(2))
         ours, theirs = (torch.empty_like(q) for _ in range(2))
-        seen = (self.rank + 1) * rows if masked else m
+        half, cut = rows // 2, ((0, rows, (self.rank + 1) * rows if masked else m),)
+        if order == "zigzag":
+            cut = (0, half, (self.rank + 1) * half), (half, rows, (2 * self.world - self.rank) * half)
 
         def bring() -> None:
             dist.all_gather_into_tensor(every_k[0], k[0])
             dist.all_gather_into_tensor(every_v[0], v[0])
 
-        def attend() -> None:
-            flash_attention(q, every_k[:, :seen], every_v[:, :seen], causal=masked, out=theirs)
+        def in_order(x: Any) -> Any:
+            """The keys of all ranks as the sequence has them."""
+            if order != "zigzag":
+                return x
+            first, second = x.view(self.world, 2, half, kv_heads, d).unbind(1)
+            return torch.cat([first, second.flip(0)]).view(x.shape)
+
+        def attend(k: Any = every_k, v: Any = every_v) -> None:
+            for begin, end, seen in cut:
+                flash_attention(q[:, begin:end], k[:, :seen], v[:, :seen], causal=masked, out=theirs[:, begin:end])
 
         def nccl() -> None:
             bring()
-            attend()
+            attend(in_order(every_k), in_order(every_v))
 
+        how = "zigzag" if order == "zigzag" else "contiguous"
         return {
-            "ours": lambda: ring_attention(q, k, v, causal=masked, out=ours),
+            "ours": lambda: ring_attention(q, k, v, causal=masked, order=how, out=ours),
             "NCCL, our attention": nccl,
             "NCCL alone": bring,
             "our attention alone": attend,

@@ -75,6 +75,7 @@ SEAM_OF_NUMBA = {
     "numba": ("numba_cute/compiler/ground/numba.py",),
     "numba.cuda": ("numba_cute/compiler/ground/numba_cuda.py", "numba_cute/compiler/ground/numba.py"),
     "numba_cuda": (),
+    "numba_cuda_mlir": (),  # it is met when a program imports it (compiler/mlir.py)
     "llvmlite": ("numba_cute/compiler/ground/llvmlite.py",),
 }
 

@@ -52,13 +52,14 @@ def meet() -> None:
     from .host import mlir_kernels
 
     try:
+        found = mlir_kernels.classes()
         apply(patches(), MLIR)
     except CuteError as e:
         _refuse(e)
-    except AttributeError as e:
+    except (AttributeError, ImportError) as e:
         _refuse(MLIR.refused(str(e), "changes its kernels"))
     else:
-        mlir_kernels.meet()
+        mlir_kernels.meet(*found)
 
 
 def _refuse(why: CuteError) -> None:

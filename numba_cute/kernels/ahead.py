@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`warmup`: compile what calls of the entries will need, before they are made."""
+"""`warmup`: compile what calls of the entries will need, before they are made; `judge`: of one call, just before."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ import numba_cute as cute
 from numba_cute import CuteError, config
 from numba_cute.isa.form.targets import answering_for
 from numba_cute.kernels import entry
+from numba_cute.seam.hooks.engines import COMPILER
 from numba_cute.seam.marks.launches import launching
 
-__all__ = ["Warm", "warmup"]
+__all__ = ["Warm", "judge", "warmup"]
 
 
 class Warm(NamedTuple):
@@ -79,6 +80,21 @@ def _compile(
     name = getattr(kernel, "py_func", kernel).__name__
     before = found.get(made.ptx) or Warm(name, call, 0, perf_counter() - began, made)
     found[made.ptx] = before._replace(calls=before.calls + 1)
+
+
+def judge(call: Callable[[], Any]) -> bool:
+    """Compile what a call launches, and launch nothing: functions of the caller's are refused so before anything is
+    written. In a simulation the front end judges them, as it does at launches. Gives True."""
+    held: list[Any] = []
+    target = entry.simulated()
+    with launching(lambda *launch: held.append(launch)):
+        call()
+    for kernel, args, launch in held:
+        if target is None:
+            cute.launch(kernel, **launch).prepare(*args)
+        else:
+            COMPILER.check(kernel, args, target.name)
+    return True
 
 
 def _calls(what: Any, shapes: Any, dtypes: Any, grad: bool, options: dict[str, Any]) -> Iterator[tuple[Any, Any]]:

@@ -22,16 +22,18 @@ __all__ = ["carried", "exact", "name_of"]
 
 _values: dict[str, Any] = {}
 _names: dict[Any, str] = {}
+_AS_THEY_ARE = frozenset({str, types.NoneType, types.FunctionType, type})
+"""Kinds of most of what is remembered by, whose values `==` tells apart: asked for first, for each call asks."""
 
 
 def exact(value: Any) -> Any:
     """Give what tells a value, which hashes, from all others: of numbers the class and the bits, for Python takes 0.0
     for -0.0, 1 for 1.0 and True, and a NaN for no other. All that is remembered by constants is found by this."""
     kind = type(value)
-    if kind is str or value is None:
+    if kind in _AS_THEY_ARE:
         return value
-    if isinstance(value, tuple):
-        return kind, *map(exact, value)
+    if kind is tuple or isinstance(value, tuple):
+        return kind, *[x if type(x) in _AS_THEY_ARE else exact(x) for x in value]
     if isinstance(value, (bool, int)):
         return kind, value
     if isinstance(value, (float, complex)):

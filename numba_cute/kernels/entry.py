@@ -99,14 +99,17 @@ def _apart(x: Any) -> Any:
     return x.detach() if x is not None and x.requires_grad else x
 
 
-def under_autocast(*tensors: Any) -> Any:
+def under_autocast(*tensors: Any, like: Any = None) -> Any:
     """Give the factors of a product, or None, as torch.autocast has them where it is on: of its type, as torch's own
-    products do. tensors: of floats; others, and those of another device, stay as they are."""
+    products do. tensors: of floats; others, and those of another device, stay as they are. like: a factor that is
+    written too, and so stays as it is: the others get its type, if that is one of these."""
     torch, out = pytorch(), list(tensors)
+    if like is not None and not (isinstance(like, torch.Tensor) and type_name(like) in FLOATS):
+        return out
     for i, t in enumerate(tensors):
         kind = t.device.type if isinstance(t, torch.Tensor) else ""
         if kind and torch.is_autocast_enabled(kind) and type_name(t) in FLOATS:
-            out[i] = t.to(torch.get_autocast_dtype(kind))
+            out[i] = t.to(torch.get_autocast_dtype(kind) if like is None else like.dtype)
     return out
 
 
@@ -213,16 +216,16 @@ def refuse_tangents(what: str, tensors: Sequence[Any]) -> None:
             )
 
 
-def refuse_gradients(what: str, tensors: Sequence[Any]) -> None:
+def refuse_gradients(what: str, tensors: Sequence[Any], instead: str = "") -> None:
     """Refuse tensors, or None, of which autograd wants gradients, or which have tangents. what: the entry, which has
-    no derivative."""
+    no derivative. instead: what has one."""
     if "torch" in sys.modules and not pytorch().compiler.is_compiling():
         refuse_tangents(what, tensors)
     for t in tensors:
         if getattr(t, "requires_grad", False) and pytorch().is_grad_enabled():
             raise CuteError(
                 f"{what}: {described(t)} requires a gradient, and there is none for it: give x.detach(), or call it "
-                "under torch.no_grad()"
+                f"under torch.no_grad(){instead and '; for gradients '}{instead}"
             )
 
 

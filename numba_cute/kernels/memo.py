@@ -6,25 +6,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from . import entry
 from .carried import exact
+from .entry import kinds, simulated
 
 MOST = 4096
 
 
-def remembered(known: dict[Any, Any], tensors: list[Any], static: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+def remembered(
+    known: dict[Any, Any], tensors: list[Any], static: tuple[Any, ...], make: Callable[..., Any], given: Any = ()
+) -> Any:
     """Return what was made for tensors of the same kinds; of more than `MOST` the oldest is dropped.
 
-    known: all that was made. static: what else it was made of; numbers are told apart by their class and bits. make:
-    makes it, and refuses in words what are no tensors."""
+    known: all that was made. static: what else it was made of; numbers are told apart by their class and bits.
+    make(*given) makes it, and refuses in words what are no tensors."""
     key: Any = None
     try:
-        key = (entry.simulated(), exact(static), *entry.kinds(tensors))
+        key = (simulated(), exact(static), *kinds(tensors))
         found = known.get(key)
     except (AttributeError, TypeError):  # some are no tensors
         found = None
     if found is None:
-        found = make()
+        found = make(*given)
         if len(known) >= MOST:
             known.pop(next(iter(known)), None)
         known[key] = found

@@ -12,7 +12,8 @@ import numba_cute as cute
 from numba_cute import kernels
 from numba_cute.isa.form.targets import answering_for
 from numba_cute.kernels import carried, entry
-from numba_cute.kernels.gemm import Epilogue, amax
+from numba_cute.kernels.gemm import Epilogue, amax, entry as matmul_entry
+from numba_cute.kernels.gemm.cuts import Warps
 from numba_cute.kernels.gemm.hook import Hook
 from numba_cute.seam.marks.launches import launching
 
@@ -280,3 +281,14 @@ def test_an_epilogue_of_minus_zero_is_none_of_zero(traced):
         for factor in (0.0, -0.0, 0.0):
             kernels.matmul(a, b, epilogue=Epilogue(times, factor))
     assert factors == ["0.0", "-0.0", "0.0"]
+
+
+@needs_torch
+def test_a_cut_is_told_from_what_python_takes_for_the_same():
+    """As all that `matmul` remembers its launches by: by the one function that does so."""
+    a, b, known = bf16(16, 16), bf16(16, 16), matmul_entry._known
+    known.clear()
+    with answering_for("sm_80", 4), launching(lambda *_: None):
+        for ctas in (1, True, 1):
+            kernels.matmul(a, b, cut=Warps((128, 128), (2, 2), ctas=ctas))
+    assert len(known) == 2

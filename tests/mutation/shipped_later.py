@@ -153,7 +153,7 @@ KERNELS = [
     kernel("kernels: what other GPUs have", bringing,
            "reserve Bringing.await_pieces Bringing.talk Bringing.bring", GATHERED),
     kernel("kernels: keys of other GPUs", keys, "Keys.begin Visited.await_block Visited.load_k Visited.load_v",
-           _of_parts(24), _of_parts(24, causal=True)),
+           _of_parts(24), _of_parts(24, causal=True), _of_parts(32, causal=True, zigzag=True)),
     kernel("kernels: sums over GPUs", scatter, "Sending.await_room Sending.sent Sending.talk Sending.add_up "
            "Sending.await_parts Sending.await_sums", SCATTERED, _of_ranks(ranks.Reduced, 48, 64, 72)),
     kernel("kernels: sums of parts", sums, "add_up", SUMS, _behind(SUMS, 2)),

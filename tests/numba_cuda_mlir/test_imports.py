@@ -15,7 +15,7 @@ import pytest
 import numba_cute as cute
 from numba_cute.compiler import mlir, patches
 from numba_cute.compiler.ground import versions
-from numba_cute.compiler.host import mlir_kernels
+from numba_cute.compiler.host import elsewhere, mlir_kernels
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -123,6 +123,22 @@ def test_what_is_not_there_any_more_is_another_version_too(monkeypatch):
         match=r"it uses numba_cute\. numba-cuda-mlir .*_ArgMarshaller.*pip install numba-cuda-mlir==0\.6\.0",
     ):
         MLIRDispatcher(lambda x: cute.size(x))
+
+
+def test_a_simulation_takes_launches_of_a_package_that_is_loaded_while_it_lasts():
+    class Launched:
+        def __call__(self):
+            return "launched"
+
+    own, taken = Launched.__call__, []
+    with cute.simulation():
+        elsewhere.also(Launched, "__call__", lambda launcher, self: taken.append(launcher))
+        assert Launched()() is None and len(taken) == 1
+    assert Launched.__call__ is own and Launched()() == "launched"
+    with cute.simulation():
+        Launched()()
+    assert len(taken) == 2 and Launched.__call__ is own
+    elsewhere._INSTEAD.pop()
 
 
 def test_the_finder_finds_that_module_alone_and_meets_it_once(monkeypatch):

@@ -116,6 +116,35 @@ def test_a_plain_launch_is_that_package_s(monkeypatch):
     assert seen == [(7, (1, 2.0), (1, 2), np.float32(1))]
 
 
+def test_whose_a_plain_kernel_is_is_asked_until_it_is_compiled_and_after_recompile(monkeypatch):
+    def ours(x):
+        return cute.size(3)
+
+    def plain(x):
+        return 3
+
+    @cuda.jit
+    def kernel(x):
+        x[0] = helper(x)
+
+    seen, its_own, by_numba_cuda = [], "its own", "numba-cuda"
+    monkeypatch.setattr(
+        "numba_cuda_mlir.descriptor._ArgMarshaller._call_impl", lambda self, *args: seen.append(its_own)
+    )
+    monkeypatch.setattr(mlir_kernels, "_launch", lambda configured, args: seen.append(by_numba_cuda))
+    configured = kernel[1, 32]
+    helper = ours
+    configured(7)
+    helper = plain
+    configured(7)
+    helper = ours
+    configured(7)  # it is compiled
+    configured(cute.make_layout(3))
+    kernel._c = kernel._new_kernel_dispatcher()  # what recompile() does
+    configured(7)
+    assert seen == [by_numba_cuda, its_own, its_own, by_numba_cuda, by_numba_cuda]
+
+
 def test_a_configuration_of_what_is_no_kernel_of_that_package_is_its_own(monkeypatch):
     seen = []
     monkeypatch.setattr("numba_cuda_mlir.descriptor._ArgMarshaller._call_impl", lambda self, *args: seen.append(args))

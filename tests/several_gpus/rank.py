@@ -18,6 +18,7 @@ import torch.distributed as dist
 import torch.distributed._symmetric_memory as symm_mem
 
 import numba_cute as cute
+from numba_cute.kernels.distributed import ring_attention, zigzag
 from numba_cute.runtime import from_multicast, from_symmetric
 from numba_cute.seam import CuteError
 from numba_cute.tensor import symmetric
@@ -266,6 +267,46 @@ def multicast():
     return {"multicast": False}
 
 
+def expected(q, k, v, at, causal):
+    """Attention in float64, and its logs, of queries at places in a sequence of keys."""
+    share = q.shape[2] // k.shape[2]
+    q, k, v = q.double(), *(x.double().repeat_interleave(share, 2) for x in (k, v))
+    scores = torch.einsum("bqhd,bkhd->bhqk", q, k) / q.shape[-1] ** 0.5
+    if causal:
+        scores.masked_fill_(at[:, None] < torch.arange(k.shape[1], device=DEVICE), -torch.inf)
+    return torch.einsum("bhqk,bkhd->bqhd", scores.softmax(-1), v), scores.logsumexp(-1)
+
+
+def part_of(x, order, dim=1):
+    """This rank's rows of a whole sequence."""
+    return zigzag(x, dim=dim) if order == "zigzag" else x.chunk(WORLD, dim)[RANK].contiguous()
+
+
+def attention():
+    """Attention over parts of a sequence, in either order, is what it is over all of it, launch after launch."""
+    for rows, heads, kv_heads, d, order, causal in (
+        (512, 4, 2, 128, "zigzag", True), (264, 2, 2, 64, "zigzag", True), (1030, 8, 1, 128, "zigzag", True),
+        (130, 2, 1, 256, "zigzag", True), (264, 2, 2, 64, "zigzag", False), (264, 4, 2, 128, "contiguous", True),
+    ):  # fmt: skip
+        at, shape = part_of(torch.arange(WORLD * rows, device=DEVICE), order, 0), (1, rows, kv_heads, d)
+        own_k, own_v = (symm_mem.empty(shape, dtype=torch.bfloat16, device=DEVICE) for _ in range(2))
+        for seed in range(3):
+            torch.manual_seed(seed)  # all ranks have the whole sequence
+            whole = [torch.randn(1, WORLD * rows, n, d, device=DEVICE).bfloat16() for n in (heads, kv_heads, kv_heads)]
+            q, k, v = (part_of(x, order) for x in whole)
+            own_k.copy_(k)
+            own_v.copy_(v)
+            o, lse = ring_attention(q, own_k, own_v, causal=causal, order=order, return_lse=True)
+            want, logs = expected(q, *whole[1:], at, causal)
+            off = float((o - want).abs().max()), float((lse - logs).abs().max())
+            what = f"{rows} rows, {heads} heads, d {d}, {order}, causal {causal}, launch {seed}"
+            assert off[0] < 3e-2 and off[1] < 2e-3, f"{what}: off by {off}"
+    refuses("causal and order must be the same on all ranks", lambda: ring_attention(
+        torch.cat([q, q], 2), own_k, own_v, causal=True, order="zigzag" if RANK else "contiguous"
+    ))  # fmt: skip
+    settle()
+
+
 def dead():
     """The last rank ends before it launches; the others are told who it was."""
     made = Signals.create(4, limit=LIMIT, name="waiting")
@@ -296,7 +337,7 @@ CASES = {
     for f in (
         elements, vectors, tma, bulk, atomics, strides_and_parts, signals, graph, other_devices,
         limits_of_other_devices, of_a_pool, remembered,
-        mapped_once_and_freed, refusals, multicast, dead,
+        mapped_once_and_freed, refusals, multicast, attention, dead,
     )
 }  # fmt: skip
 

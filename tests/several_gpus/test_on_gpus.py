@@ -14,6 +14,7 @@ pytestmark = [pytest.mark.gpu, pytest.mark.slow]
 TOGETHER = (
     "elements", "vectors", "tma", "bulk", "atomics", "strides_and_parts", "signals", "graph", "other_devices",
     "limits_of_other_devices", "of_a_pool", "remembered", "mapped_once_and_freed", "refusals", "multicast",
+    "attention",
 )  # fmt: skip
 """Cases that one start runs, one after the other."""
 

@@ -66,7 +66,7 @@ def _for_all(launcher: Launcher, self: Any, *args: Any) -> None:
         hand(launcher, self.dispatcher, args, {}, options)
 
 
-INSTEAD: list[tuple[Any, str, Callable[..., Any]]] = [
+_INSTEAD: list[tuple[Any, str, Callable[..., Any]]] = [
     (Launch, "__call__", _call),
     (Launch, "prepare", _prepare),
     (_LaunchConfiguration, "__call__", _configuration),
@@ -86,8 +86,8 @@ class Taken:
     def __enter__(self) -> None:
         with Taken.lock:
             if Taken.held == 0:
-                Taken.before = tuple(vars(owner)[name] for owner, name, _ in INSTEAD)
-                for (owner, name, other), own in zip(INSTEAD, Taken.before):
+                Taken.before = tuple(vars(owner)[name] for owner, name, _ in _INSTEAD)
+                for (owner, name, other), own in zip(_INSTEAD, Taken.before):
                     setattr(owner, name, _asking(own, other))
             Taken.held += 1
 
@@ -95,8 +95,17 @@ class Taken:
         with Taken.lock:
             Taken.held -= 1
             if Taken.held == 0:
-                for (owner, name, _instead), own in zip(INSTEAD, Taken.before):
+                for (owner, name, _instead), own in zip(_INSTEAD, Taken.before):
                     setattr(owner, name, own)
+
+
+def also(owner: Any, name: str, other: Callable[..., Any]) -> None:
+    """Take what another class launches too. owner, name: the class and its method. other: what a launch is then."""
+    with Taken.lock:
+        _INSTEAD.append((owner, name, other))
+        if Taken.held:
+            Taken.before += (vars(owner)[name],)
+            setattr(owner, name, _asking(vars(owner)[name], other))
 
 
 def _asking(own: Callable[..., Any], other: Callable[..., Any]) -> Callable[..., Any]:

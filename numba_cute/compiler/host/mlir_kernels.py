@@ -140,17 +140,24 @@ def _told(value: Any) -> Any:
     return twin(value) if isinstance(value, _dispatchers()) else of_numba(value)
 
 
-def meet() -> None:
-    """Know that package's objects from now on: names in kernels, arguments, launches in a simulation."""
-    descriptor = sys.modules[f"{PACKAGE}.descriptor"]
-    held = importlib.import_module(f"{PACKAGE}.numba_cuda.cudadrv.devicearray")
+def classes() -> tuple[Any, ...]:
+    """Find the classes of that package that `meet` takes. AttributeError, ImportError: one is not there."""
+    descriptor: Any = sys.modules[f"{PACKAGE}.descriptor"]
+    arrays = importlib.import_module(f"{PACKAGE}.numba_cuda.cudadrv.devicearray")
     hints = importlib.import_module(f"{PACKAGE}.numba_cuda.args")
+    of_arrays = arrays.DeviceNDArrayBase, arrays.DeviceNDArray
+    return descriptor.MLIRDispatcher, descriptor._ArgMarshaller, *of_arrays, hints.ArgHint
+
+
+def meet(kernels: Any, launch: Any, any_array: Any, array: Any, hint: Any) -> None:
+    """Know that package's objects from now on: names in kernels, arguments, launches in a simulation. The parameters:
+    what `classes` found."""
     TOLD.append(_told)
-    arrays.OF_NUMBA.add(held.DeviceNDArray)
-    typeof_impl.register(held.DeviceNDArrayBase)(lambda array, c: type_of_array(array))
-    typeof_impl.register(hints.ArgHint)(lambda hint, c: typeof_impl(hint.value, c))
-    typeof_impl.register(descriptor.MLIRDispatcher)(lambda function, c: typeof_impl(twin(function), c))
-    elsewhere.INSTEAD.append((descriptor._ArgMarshaller, "__call__", _hand))
+    arrays.OF_NUMBA.add(array)
+    typeof_impl.register(any_array)(lambda x, c: type_of_array(x))
+    typeof_impl.register(hint)(lambda x, c: typeof_impl(x.value, c))
+    typeof_impl.register(kernels)(lambda x, c: typeof_impl(twin(x), c))
+    elsewhere.also(launch, "__call__", _hand)
 
 
 def _hand(launcher: Any, configured: Any, *args: Any) -> None:

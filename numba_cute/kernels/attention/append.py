@@ -209,8 +209,9 @@ def attention_with_cache(
     not checked; q itself stays as it is. interleaved: as of `rotary`. options: causal, window, scale, softcap, score,
     aux, mask, mask_aux, sink, return_lse, out, num_splits and scales, as of `flash_attention`, whose result this is.
 
-    There are no gradients, and torch.autocast changes nothing. CuteError: tensors of other types and shapes, and
-    options that there are not: nothing is written then.
+    There are no gradients. torch.autocast makes q, k_new and v_new of the type of the caches, which are written and
+    stay of theirs, if that is one of 16 bits. CuteError: tensors of other types and shapes, options that there are
+    not, and functions that do not compile: nothing is written then.
 
     >>> import torch
     >>> q, new = torch.ones(1, 1, 1, 64, dtype=torch.float16), torch.ones(1, 1, 1, 64, dtype=torch.float16)
@@ -224,6 +225,7 @@ def attention_with_cache(
     others = [name for name in options if name not in OPTIONS]
     if others:
         raise CuteError(f"{WHAT}: there is no {others[0]} here; of flash_attention there are {', '.join(OPTIONS)}")
+    q, k_new, v_new = entry.under_autocast(q, k_new, v_new, like=k_cache)
     entry.refuse_gradients(WHAT, (q, k_cache, v_cache, k_new, v_new, rotary_cos, rotary_sin, options.get("sink")))
     if (rotary_cos is None) != (rotary_sin is None):
         raise CuteError(f"{WHAT}: rotary_cos and rotary_sin belong together: give both, or none")
@@ -237,7 +239,7 @@ def attention_with_cache(
     )  # fmt: skip
 
     def attend(q: Any, used: Any) -> Any:
-        return prepared(q, k_cache, v_cache, seqused_k=used, page_table=page_table, **options)
+        return prepared(q, k_cache, v_cache, seqused_k=used, page_table=page_table, functions=True, **options)
 
     if OPERATOR.watched(given):
         used, turned = OPERATOR.traced(*given)

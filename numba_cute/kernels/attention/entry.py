@@ -12,6 +12,7 @@ from numba_cute.seam.ground.records import dataclass
 from .. import entry
 from ..carried import exact
 from ..gemm.operands import counter_of
+from ..memo import remembered
 from . import plan
 from .blocks import check_for_gradients, check_listed, of_blocks
 from .options import DIMS, How, aux_of, how_of, options_of
@@ -117,6 +118,7 @@ def plans_of(family):
 
 
 CALLS: dict[Any, Call] = {}
+JUDGED: dict[Any, bool] = {}
 
 
 def signature(t):
@@ -407,10 +409,10 @@ def prepared(
     q, k, v, *, causal=False, window=(None, None), scale=None, softcap=None, score=None, aux=(), mask=None,
     mask_aux=(), blocks=None, sink=None, cu_seqlens_q=None, cu_seqlens_k=None, max_seqlen_q=None, seqused_k=None,
     page_table=None, return_lse=False, out=None, num_splits=0, q_descale=None, k_descale=None, v_descale=None,
-    max_seqlen_k=None, deterministic=False,
+    max_seqlen_k=None, deterministic=False, functions=False,
 ):  # fmt: skip
     """Check a call of `flash_attention`, and give what makes it. What is refused is refused here, before anything is
-    launched or q, k and v are read."""
+    launched or q, k and v are read; functions that do not compile where `functions` says so, else at the launch."""
     torch, lengths = entry.pytorch(), Lengths(cu_seqlens_q, cu_seqlens_k, seqused_k, page_table)
     scales = q_descale, k_descale, v_descale
     mask, mask_aux, listed, *block = of_blocks(WHAT, blocks, mask, mask_aux)
@@ -434,9 +436,15 @@ def prepared(
         entry.check(WHAT, "out", out, dtypes=(result_of(q),), shape=(*q.shape[:-1], dv), last=False, like=q)
     rest = sink, lengths, scales, listed, tensors, how, there
     call = _call((q, k, v), (d, d, width), *rest)
+    compute = lambda: _computed(call, filled(q, d), filled(k, d), filled(v, width), *rest)  # noqa: E731
+    if functions and call is not None and (score is not None or mask is not None):
+        from ..ahead import judge
+
+        kinds = tuple(x[0] if type(x) is tuple else type(x) for x in (*how.numbers, *how.mask_numbers))
+        remembered(JUDGED, [q, k, v, sink, *lengths, *scales, *tensors], (said_of(how), kinds), judge, (compute,))
 
     def attend():
-        o, lse = _computed(call, filled(q, d), filled(k, d), filled(v, width), *rest)
+        o, lse = compute()
         if dv != width:
             o = o[..., :dv] if out is None else out.copy_(o[..., :dv])
         return (o, lse) if return_lse else o

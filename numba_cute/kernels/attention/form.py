@@ -65,8 +65,8 @@ class Form(NamedTuple):
     def registers(self):
         """Return the registers of a thread of the producer's warpgroup, and of the others."""
         # who reads lists, or many pages, needs more, and who brings keys most
-        of_two = ((24, 240), (40, 232), (56, 224))[(self.block is not None) + by_lanes(self)]
-        of_two = (88, 208) if self.ring else of_two
+        most = 2 if self.ring else (self.block is not None) + by_lanes(self)
+        of_two = ((24, 240), (40, 232), (56, 224))[most]
         return {1: (128, 240), 2: of_two, 3: (32, 160)}[self.groups]
 
     @property

@@ -33,7 +33,7 @@ def make_kernel(form):
     asked, block, ring = form.mask, form.block, form.ring
     tile_of, blocks_of, block_at, whole_of = make_blocks(form, 64)
     if ring:
-        blocks_of, block_at = make_ring(blocks_of)
+        blocks_of, block_at, whole_at, mask_of_ring = make_ring(form, blocks_of)
     load, mask, (following, seek) = make_load(form), make_mask(form), make_next(form, tile_of)
     row_of, change, ask = make_elements(pack, group, tile_n, score, asked)
     q_stages, stages, cluster = form.q_stages, form.stages, form.cluster
@@ -343,10 +343,9 @@ def make_kernel(form):
                         if cute.const_expr(asked is not None):
                             if partial:
                                 ask(scores, n, place, column, b, head, mask_aux, rows_q, rows_k)
-                        if cute.const_expr(ring):  # another GPU's keys are seen whole
-                            if n >= cute.where(partial == listed.rank, whole_end, rows_k // tile_n):
-                                beyond = cute.where(partial == listed.rank, right, rows_k)
-                                mask(scores, n, place, column, rows_q, rows_k, left, beyond)
+                        if cute.const_expr(ring):  # of whose chunks `partial` is one
+                            if n >= whole_at(m * tile_m + 64 * w, partial, whole_end, rows_k, listed):
+                                mask_of_ring(scores, n, partial, place, column, rows_k, listed)
                         elif cute.const_expr(has_right or has_left):
                             if n >= whole_end or n < whole_begin:
                                 mask(scores, n, place, column, rows_q, rows_k, left, right)

@@ -94,22 +94,39 @@ def make_blocks(form, rows, always=True):
     return tile_of, blocks_of, block_at, whole_of
 
 
-def make_ring(blocks_of):
-    """The functions of a tile's blocks of the keys of several GPUs, in the place of those of `make_blocks`: `blocks_of`
-    and `block_at`. blocks_of: of this GPU's own keys alone, which are visited first."""
+def make_ring(form, blocks_of):
+    """The functions of a tile's blocks of the keys of several GPUs: `blocks_of` and `block_at`, in the place of those
+    of `make_blocks`, and `whole_of` and `mask`. form: a family's. blocks_of: of this GPU's own keys alone, which are
+    visited first."""
+    tile_m, tile_n, pack, has_right = form.tile_m, form.tile_n, form.pack, form.right
 
     @cuda.jit
     def blocks_of_all(m, head, b, queries, keys, left, right, part, splits, ring):
         """The places of the blocks that a tile sees, as of `blocks_of`."""
-        begin, end = blocks_of(m, head, b, queries, keys, left, right, part, splits, ring)
-        return begin, cute.Int32(end + ring.before())
+        _, end = blocks_of(m, head, b, queries, keys, left, right, part, splits, ring)
+        return cute.Int32(ring.first(((m + 1) * tile_m - 1) // pack)), cute.Int32(end + ring.before())
 
     @cuda.jit
     def block_at(place, m, head, b, ring):
-        """The block of a GPU's keys at a place, and the GPU."""
+        """The block of a GPU's keys at a place, and the chunk, which is negative where they are this GPU's own."""
         return ring.block_at(place)
 
-    return blocks_of_all, block_at
+    @cuda.jit
+    def whole_of(place, chunk, whole, keys, ring):
+        """Return the first block of a chunk's GPU that rows from `place` on do not see whole. whole: of this GPU."""
+        return cute.where(chunk < 0, whole, divided(ring.limit(chunk, place // pack, keys), tile_n))
+
+    @cuda.jit
+    def mask(scores, n, chunk, place, column, keys, ring):
+        """Leave out the scores of block n that the thread's rows, `place` and the eighth after, do not see."""
+        end = cute.make_rmem_tensor(2, cute.Int32)
+        for r in cute.range_constexpr(2):
+            query = (place + 8 * r) // pack
+            own = cute.Int32(min(keys, query + 1) if has_right else keys)
+            end[r] = cute.where(chunk < 0, own, ring.limit(chunk, query, keys)) - n * tile_n
+        masks.leave_out(scores, column, None, end)
+
+    return blocks_of_all, block_at, whole_of, mask
 
 
 def make_mask(form):

@@ -2,7 +2,7 @@
 """Products, experts and attention of several GPUs of a host: kernels in which communication overlaps multiplication,
 tile by tile."""
 
-from .attention import ring_attention
+from .attention import ring_attention, zigzag
 from .experts import ExpertParallel
 from .launches import all_gather_matmul, matmul_all_reduce, matmul_reduce_scatter
 from .spaces import forget
@@ -14,4 +14,5 @@ __all__ = [
     "matmul_all_reduce",
     "matmul_reduce_scatter",
     "ring_attention",
+    "zigzag",
 ]

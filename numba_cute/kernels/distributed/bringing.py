@@ -26,9 +26,9 @@ class Slots:
     them are on their way from other GPUs. late: how many more, whose slots are free again, may still be on their way to
     this GPU's memory."""
 
-    rows: int = 4
-    slots: int = 8
-    ahead: int = 5
+    rows: int = 8
+    slots: int = 4
+    ahead: int = 2
     late: int = 4
 
     @property

@@ -21,7 +21,7 @@ from numba_cute.seam import current, frozen, quotient, remainder, traced
 from ..gemm.exchange import Exchange
 from ..gemm.indexed import BEYOND, VECTOR, Rows
 from .ring import READY, around, blocks_of
-from .routes import SENT, WRONG
+from .routes import SENT, WARP, WRONG
 from .sums import vector_at
 
 THREADS = 256
@@ -53,6 +53,27 @@ class Returned(Rows):
         """Give `count` elements of a row, as a tensor whose memory begins at a multiple of them."""
         pairs = int(self.matrix.shape[0])
         return vector_at(self.matrix, count, remainder(number, pairs), column, quotient(number, pairs))
+
+    @traced
+    def store(self, shared: Any, row: Any, column: Any, batch: Any, lane: Any) -> None:
+        """Write a piece, (rows, columns) in shared memory, of no more rows than a warp has lanes, without what is
+        beyond the edges. row, column: its first. A whole warp, whose lanes look at a row each, all at once."""
+        b, n = current(), self.vector
+        rows, columns = (int(cute.size(shared, mode=[i])) for i in range(2))
+        along = columns // n  # lanes of a row
+        own = self.number(cute.Int32(row) + lane % rows)
+        across = lane % along
+        inside = b.compare("<", cute.Int32(column) + across * n, self.matrix.shape[1])
+        for i in range(0, rows, WARP // along):
+            down = i + lane // along
+            number = arch.shuffle_sync(own, down)
+            value = cute.local_tile(shared, (1, n), (down, across))
+            value = cute.make_tensor(value.iterator, cute.make_layout(n))
+
+            def put(value: Any = value, number: Any = number) -> None:
+                cute.autovec_copy(value, self.at(number, cute.Int32(column) + across * n, batch, n))
+
+            b.when(b.compare(">=", number, 0) & inside, put)
 
 
 @frozen

@@ -78,7 +78,7 @@ class Dispatch(Exchange):
     asks = False
 
     @property
-    def memory(self) -> int:  # type: ignore[override]
+    def memory(self) -> int:
         """Count the bytes of shared memory that pieces take."""
         return self.slots.memory
 

@@ -323,9 +323,9 @@ def check_extents(
             raise CuteError(f"{WHAT}: {name} {n!r} must be an int of 1 or more")
     if hidden % 8:
         raise CuteError(f"{WHAT}: hidden {hidden} must be a multiple of 8, of rows of multiples of 16 bytes: pad them")
-    if experts % world or experts > routes.MOST_SHARED:
+    if experts % world or experts > routes.MOST_EXPERTS:
         raise CuteError(
-            f"{WHAT}: experts {experts} must be a multiple of the {world} ranks, {routes.MOST_SHARED} at most: each "
+            f"{WHAT}: experts {experts} must be a multiple of the {world} ranks, {routes.MOST_EXPERTS} at most: each "
             "rank has as many"
         )
     every = tokens * topk * world

@@ -3,9 +3,16 @@
 over those that are here is computed.
 
 A tile of queries visits the blocks of keys of its own GPU first, which are read as they lie, then those of the GPU
-before, and so on; where a query sees no key after its own, that ends with the first GPU, and the others' keys are
-neither brought nor read. Pieces of K and of V are brought alike, and counted together for each block of keys of some
-heads: those of the heads whose tiles are done side by side come first.
+before, and so on, round the ring; what no query here sees is neither brought nor read. Keys come in *chunks*, of which
+each GPU has one, all of its rows, or in zigzag order two, its rows' halves. Of the *near* GPUs every query sees the
+first chunk; of the *far* ones, which come after them, the queries of this GPU's second chunk see both:
+
+    causal, in the order of the GPUs    near: those before, whose one chunk is seen    far: none
+    causal, zigzag                      near: those before                             far: those after
+    not causal                          near: all others, whose one chunk is seen      far: none
+
+Pieces of K and of V are brought alike, and counted together for each block of keys of some heads: those of the heads
+whose tiles are done side by side come first.
 """
 
 from __future__ import annotations
@@ -37,11 +44,12 @@ class Copies:
 @frozen
 class Keys:
     """Other GPUs' keys and values as the kernel has them. rank: this GPU's number. slots: of the pieces. k, v: their
-    `Copies`. tile_n: keys of a block. sources: GPUs that are visited, this one too. others: without it. per: blocks of
-    a GPU. rows: pieces along a GPU's rows. of_k, of_v: pieces along the columns of the heads that are brought together.
-    across: of both. each: pieces of a set of heads, of a GPU and of the batch. heads: so many, of K and V. sets: of such
-    heads. batch: how many. others, per, across, each and sets are divisors. arrived: how many pieces of a place have
-    come, of the launches until now. ended: blocks of this launch that have brought their share."""
+    `Copies`. tile_n: keys of a block. near: so many GPUs before this one. far: so many before those. rows: of a chunk.
+    chunks: that are brought, of all GPUs, or 1. per: blocks of a chunk. down: pieces along its rows; of two chunks the
+    first ends with a block. of_k, of_v: pieces along the columns of the heads that are brought together. across: of
+    both. each: pieces of a chunk of a set of heads. heads: so many, of K and V. sets: of such heads. batch: how many.
+    chunks, per, across, each and sets are divisors. arrived: how many pieces of a place have come, of the launches
+    until now. ended: blocks of this launch that have brought their share."""
 
     dtype: Any
     slots: Slots
@@ -49,10 +57,12 @@ class Keys:
     k: Any
     v: Any
     tile_n: int
-    sources: Any
-    others: Any
-    per: Any
+    near: Any
+    far: Any
     rows: Any
+    chunks: Any
+    per: Any
+    down: Any
     of_k: Any
     of_v: Any
     across: Any
@@ -70,15 +80,46 @@ class Keys:
     @traced
     def before(self) -> Any:
         """Count the places of blocks of other GPUs, which come after this one's: places are visited from the last."""
-        return (self.sources - 1) * self.per.divisor
+        return self.count() * self.per.divisor
+
+    @traced
+    def first(self, query: Any) -> Any:
+        """Give the first place of a tile whose last query this is."""
+        b = current()
+        return b.select(b.compare("<", query, self.rows), 2 * self.far * self.per.divisor, 0)
 
     @traced
     def block_at(self, place: Any) -> Any:
-        """Give the block at a place, of a GPU's keys, and the GPU."""
+        """Give the block of a GPU's keys at a place, and the chunk, which is negative where they are this GPU's own."""
         left, block = self.per.divmod(place)
-        hop, b = self.sources - 1 - left, current()
-        block = b.select(b.compare("==", hop, 0), block, self.per.divisor - 1 - block)
-        return cute.Int32(block), cute.Int32(self.peer(hop - 1))
+        b, chunk = current(), self.count() - 1 - left
+        there = (self.second(chunk) + 1) * self.per.divisor - 1 - block
+        return cute.Int32(b.select(b.compare("<", chunk, 0), place - self.before(), there)), cute.Int32(chunk)
+
+    @traced
+    def limit(self, chunk: Any, query: Any, keys: Any) -> Any:
+        """Say before which key those end that a query sees, of the GPU that a chunk is of. keys: of a GPU."""
+        b = current()
+        of_far = b.select(b.compare("<", query, self.rows), 0, keys)
+        return cute.Int32(b.select(b.compare("<", chunk, self.near), self.rows, of_far))
+
+    # ------------------------------------------------------------------ the chunks
+    @traced
+    def count(self) -> Any:
+        """Count the chunks that are brought."""
+        return self.near + 2 * self.far
+
+    @traced
+    def second(self, chunk: Any) -> Any:
+        """Say whether a chunk is the second of its GPU: 1 or 0."""
+        b, of_far = current(), chunk - self.near
+        return b.select(b.compare("<", of_far, 0), 0, of_far & 1)
+
+    @traced
+    def hop(self, chunk: Any) -> Any:
+        """Say of which GPU a chunk is, as of `peer`."""
+        b, of_far = current(), chunk - self.near
+        return b.select(b.compare("<", of_far, 0), chunk, self.near + (of_far >> 1))
 
     # ------------------------------------------------------------------ what is brought
     def begin(self, smem: Any, tidx: Any, shared_k: Any, shared_v: Any) -> Visited:
@@ -105,18 +146,18 @@ class Keys:
     @traced
     def pieces(self) -> Any:
         """Count all pieces."""
-        return self.batch * self.sets.divisor * (self.sources - 1) * self.each.divisor
+        return self.batch * self.sets.divisor * self.count() * self.each.divisor
 
     @traced
     def hop_of(self, number: Any) -> Any:
         """Say of which GPU a piece is, as of `peer`."""
-        return number // self.each % self.others
+        return self.hop(number // self.each % self.chunks)
 
     @traced
     def place_of(self, number: Any) -> Any:
-        """Give the place of a piece: a block of keys, of a GPU, of a set of heads, of the batch."""
-        set_of, rest = self.each.divmod(number)
-        return cute.Int32(set_of * self.per.divisor + quotient(rest // self.across, self.tall))
+        """Give the place of a piece: a block of keys, of a chunk, of a set of heads, of the batch."""
+        chunk_of, rest = self.each.divmod(number)
+        return cute.Int32(chunk_of * self.per.divisor + quotient(rest // self.across, self.tall))
 
     @property
     def tall(self) -> int:
@@ -150,11 +191,12 @@ class Keys:
 
     @traced
     def _of_either(self, number: Any, copy: Any, k: Any, v: Any) -> None:
-        b, (set_of, rest) = current(), self.each.divmod(number)
+        b, (chunk_of, rest) = current(), self.each.divmod(number)
         row, column = self.across.divmod(rest)
-        left, hop = self.others.divmod(set_of)
+        left, chunk = self.chunks.divmod(chunk_of)
         batch, which = self.sets.divmod(left)
-        there, of_v = (batch, self.peer(hop)), column - self.of_k
+        row += self.second(chunk) * self.down
+        there, of_v = (batch, self.peer(self.hop(chunk))), column - self.of_k
         b.when(b.compare("<", of_v, 0), lambda: copy(self.k, at(k, row, which * self.of_k + column, *there)))
         b.when(b.compare(">=", of_v, 0), lambda: copy(self.v, at(v, row, which * self.of_v + of_v, *there)))
 
@@ -167,30 +209,28 @@ class Visited(Bringing):
     of_k: Any
     of_v: Any
 
-    def await_block(self, n, source, head, b):
+    def await_block(self, n, chunk, head, b):
         """Wait until a block of another GPU's keys and values has come. A whole warp. head: of K and V."""
-        hop, tall = self.of.rank - source - 1, self.of.tall
-        if hop < 0:
-            hop += self.of.signals.world
-        place = (b * self.of.sets.divisor + head // self.of.heads) * self.of.others.divisor + hop
-        pieces = min(self.of.rows - n * tall, tall) * self.of.across.divisor
-        self.await_pieces(cute.Int32(place * self.of.per.divisor + n), cute.Int32(pieces))
+        tall, block = self.of.tall, cute.Int32(n - self.of.second(chunk) * self.of.per.divisor)
+        place = (b * self.of.sets.divisor + head // self.of.heads) * self.of.chunks.divisor + chunk
+        pieces = min(self.of.down - block * tall, tall) * self.of.across.divisor
+        self.await_pieces(cute.Int32(place * self.of.per.divisor + block), cute.Int32(pieces))
 
-    def load_k(self, tma, own, n, source, head, b, stage):
+    def load_k(self, tma, own, n, chunk, head, b, stage):
         """Load a block of keys, of another GPU once it has come. A whole warp. tma, own: of this GPU's own."""
         shared, blocks = self.of_k
-        if source == self.of.rank:
+        if chunk < 0:
             cute.copy(tma, own[None, n], shared[None, stage.index], tma_bar_ptr=stage.barrier)
         else:
-            self.await_block(n, source, head, b)
-            cute.copy(self.of.k.tma, blocks[None, n, 0, head, b, source], shared[None, stage.index],
-                      tma_bar_ptr=stage.barrier)  # fmt: skip
+            self.await_block(n, chunk, head, b)
+            cute.copy(self.of.k.tma, blocks[None, n, 0, head, b, self.of.peer(self.of.hop(chunk))],
+                      shared[None, stage.index], tma_bar_ptr=stage.barrier)  # fmt: skip
 
-    def load_v(self, tma, own, n, source, head, b, stage):
+    def load_v(self, tma, own, n, chunk, head, b, stage):
         """Load a block of values, whose keys have come. A whole warp. All as of `load_k`."""
         shared, blocks = self.of_v
-        if source == self.of.rank:
+        if chunk < 0:
             cute.copy(tma, own[None, n], shared[None, stage.index], tma_bar_ptr=stage.barrier)
         else:
-            cute.copy(self.of.v.tma, blocks[None, 0, n, head, b, source], shared[None, stage.index],
-                      tma_bar_ptr=stage.barrier)  # fmt: skip
+            cute.copy(self.of.v.tma, blocks[None, 0, n, head, b, self.of.peer(self.of.hop(chunk))],
+                      shared[None, stage.index], tma_bar_ptr=stage.barrier)  # fmt: skip

@@ -38,7 +38,7 @@ class KeysRoom(NamedTuple):
     @staticmethod
     def shapes(ranks: int, k: tuple[int, ...], v: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
         """Give the shapes of its parts. k, v: those of a GPU's."""
-        places = k[0] * k[2] * (ranks - 1) * math.ceil(k[1] / 16)  # at least
+        places = k[0] * k[2] * (ranks - 1) * 2 * math.ceil(k[1] / 32)  # at most: of blocks of 16 keys, of two chunks
         return (ranks, *k), (ranks, *v), (places,), (1,), (1,)
 
     @staticmethod
@@ -122,49 +122,53 @@ def copies_of(
 
 
 def keys_of(
-    form: Form, k: Any, v: Any, room: KeysRoom, rank: int, signals: Any, sources: int, heads: int, slots: Slots
+    form: Form, k: Any, v: Any, room: KeysRoom, rank: int, signals: Any, halves: bool, heads: int, slots: Slots
 ) -> Keys:  # fmt: skip
-    """Make what brings the others' keys. k, v: of all GPUs. sources: GPUs whose keys are seen. heads: of K and V, that
-    are brought together. slots: of pieces."""
-    batch, rows, kv_heads, _, _ = map(int, k.shape)
+    """Make what brings the others' keys. k, v: of all GPUs. halves: whether each GPU has two chunks, of zigzag order,
+    and not one. heads: of K and V, that are brought together. slots: of pieces."""
+    batch, keys, kv_heads, _, world = map(int, k.shape)
     _, k_layout, v_layout = (cute.slice_(x, (None, None, 0)) for x in layouts(form))
     height, columns = slots.tile(form.dtype)
-    down, of_k, of_v = (math.ceil(n) for n in (rows / height, heads * form.d / columns, heads * form.dv / columns))
-    per, others, across, each, sets = (
+    near, far = rank if form.right else world - 1, world - 1 - rank if halves else 0
+    rows = keys // 2 if halves else keys  # of a chunk
+    blocks = math.ceil(rows / form.tile_n)
+    # Blocks that are read come whole: keys behind a first chunk weigh nothing, but 0 times NaN is NaN.
+    down = blocks * form.tile_n // height if halves else math.ceil(rows / height)
+    of_k, of_v = (math.ceil(heads * n / columns) for n in (form.d, form.dv))
+    chunks, per, across, each, sets = (
         divisor_of(n)
-        for n in (
-            math.ceil(rows / form.tile_n), max(1, sources - 1), of_k + of_v, down * (of_k + of_v), kv_heads // heads
-        )
+        for n in (max(1, near + 2 * far), blocks, of_k + of_v, down * (of_k + of_v), kv_heads // heads)
     )  # fmt: skip
     return Keys(
         form.dtype, slots, cute.Int32(rank),
         copies_of(form, k, room.k, slots, k_layout, (form.tile_n, form.d), False),
         copies_of(form, v, room.v, slots, v_layout, (form.dv, form.tile_n), True),
-        form.tile_n, cute.Int32(sources), others, per, *map(cute.Int32, (down, of_k, of_v)), across, each,
-        cute.Int32(heads), sets, cute.Int32(batch), plan.view(room.arrived), plan.view(room.ended), signals,
+        form.tile_n, cute.Int32(near), cute.Int32(far), cute.Int32(rows), chunks, per, cute.Int32(down),
+        cute.Int32(of_k), cute.Int32(of_v), across, each, cute.Int32(heads), sets, cute.Int32(batch),
+        plan.view(room.arrived), plan.view(room.ended), signals,
     )  # fmt: skip
 
 
 def ring_attention(
     q: Any, k: Any, v: Any, o: Any, lse: Any, rank: int, signals: Any, room: KeysRoom, sms: int, options: Options,
-    slots: Slots = USUAL,
+    slots: Slots = USUAL, zigzag: bool = False,
 ) -> tuple[Any, tuple[Any, ...], int, int]:  # fmt: skip
     """Plan this GPU's part of attention: give the kernel, its arguments, grid and block.
 
     q, o: (batch, rows, heads, d) of this GPU; lse: (batch, heads, rows). k, v: of all, (batch, rows, KV heads, d,
     GPUs), contiguous but for the last mode. signals: with `GATHER_SLOTS` slots. sms: blocks at most, which must all run
     at once. options: scale, and right=0 where no key is seen that comes after the query; tile, if it is not the usual
-    one, and section. slots: of what is brought."""
+    one, and section. slots: of what is brought. zigzag: whether this GPU's rows are not those that follow the last
+    GPU's, but chunks `rank` and 2 * GPUs - 1 - `rank` of the sequence, which is cut into 2 * GPUs."""
     world = int(k.shape[4])
     own_k, own_v = (x[None, None, None, None, rank] for x in (k, v))
     form, options = ring_form(q, own_k, own_v, options, slots)
-    sources = rank + 1 if form.right else world
     share = form.group if form.pack == 1 else 1
     bytes_each = form.dtype.width // 8
     section = options.section or section_of(int(k.shape[1]) * world, form.d + form.dv, bytes_each, share)
     columns = slots.tile(form.dtype)[1]
     together = heads_together(form, section * (1 if form.pack == 1 else form.group), int(k.shape[2]), columns)
-    keys = keys_of(form, k, v, room, rank, signals, sources, together, slots)
+    keys = keys_of(form, k, v, room, rank, signals, zigzag and form.right, together, slots)
     of_smem = plan.copies(form, layouts(form), atoms(form), q, own_k, own_v, None)
     made: tuple[Any, tuple[Any, ...], int, int] = plan.launch_of(
         kernel_of(form), form, of_smem, q, own_k, own_v, o, lse, room.counter, sms, options._replace(section=section),

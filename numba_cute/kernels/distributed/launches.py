@@ -21,12 +21,15 @@ from ..memo import remembered
 from . import plan
 from .bringing import USUAL
 from .checks import check_operands, cut_of, of_ranks, result_of
-from .scatter import Scatter
 from .spaces import LAUNCHES, Gathering, Group, Summing, address_of, group_of, space
 
 if TYPE_CHECKING:
     import torch
 
+TURNED = (
+    "call it in a torch.autograd.Function, as examples/fully_sharded.py does: what gathers forward adds up backward, "
+    "and the other way round"
+)
 OF_A, OF_B, OF_C, OF_EPILOGUE, TOTALS = (2, 3), (4, 5), (6, 7), (16, 17, 18), 22
 """The GEMM's arguments that are made of A, of B, and so on."""
 
@@ -52,7 +55,7 @@ def all_gather_matmul(
     """
     what = "all_gather_matmul"
     form, given = (epilogue.form, epilogue.tensors) if isinstance(epilogue, Epilogue) else (epilogue, [])
-    entry.refuse_gradients(what, [a, b, out, *given])
+    entry.refuse_gradients(what, [a, b, out, *given], TURNED)
     own = group_of(group, what)
     if own.world == 1:
         return matmul(a, b, epilogue=epilogue, out=out, out_dtype=out_dtype, cut=cut)
@@ -148,20 +151,20 @@ def matmul_reduce_scatter(
     cut: Any = None,
 ) -> torch.Tensor:  # fmt: skip
     """Add all ranks' products a @ b up, and give each rank its rows of the sum. One kernel on each GPU (Hopper, of one
-    host) sends each tile of its product to the rank that owns the rows as soon as it is made, and adds up its own in
-    the order of the ranks: every run gives the same. All ranks of the group call it.
+    host) sends each tile of its product to the rank that owns the rows as soon as it is made, and makes its own rows
+    last, to which it adds the others' parts, in the same order in every run. All ranks of the group call it.
 
     a: (M, K / ranks), bfloat16 or float16, contiguous; M is a multiple of the ranks. b: (K / ranks, N) of the same
     type, contiguous along either mode, in rows of multiples of 16 bytes. group: of torch.distributed; None for the
     default one. out: (M / ranks, N), what is written to. out_dtype: if it is not given: that of `a`, torch.bfloat16,
-    float16 or float32, in which parts travel too, and are rounded to; they are added in float32. cut: a Plan of a GEMM;
-    by default the one that a model finds fastest.
+    float16 or float32, in which others' parts travel too, and are rounded to; they are added in float32. cut: a Plan of
+    a GEMM; by default the one that a model finds fastest.
 
     Gives this rank's rows. Of a group of one it is `matmul`. What is said of `all_gather_matmul` about the first call,
     graphs, gradients and ranks that do not come holds here.
     """
     what = "matmul_reduce_scatter"
-    entry.refuse_gradients(what, [a, b, out])
+    entry.refuse_gradients(what, [a, b, out], TURNED)
     own = group_of(group, what)
     if own.world == 1:
         return matmul(a, b, out=out, out_dtype=out_dtype, cut=cut)
@@ -173,19 +176,19 @@ def matmul_all_reduce(
     out: torch.Tensor | None = None, out_dtype: Any = None, cut: Any = None,
 ) -> torch.Tensor:  # fmt: skip
     """Add all ranks' products a @ b up, and give each rank the whole sum. One kernel on each GPU (Hopper, of one host)
-    sends each tile of its product as soon as it is made; parts are added in the order of the ranks, so that every run,
-    and every rank, has the same. All ranks of the group call it.
+    sends each tile of its product as soon as it is made; parts are added in one order, so that every run, and every
+    rank, has the same. All ranks of the group call it.
 
     a: (M, K / ranks), b: (K / ranks, N): as of `matmul_reduce_scatter`. algorithm: "one_shot": every tile goes to all
     ranks, each of which adds all up; for little. "two_shot": to the rank that owns its rows, which adds them up, and
-    writes the sums to all; M is a multiple of the ranks. By default one shot for two ranks, for results of up to 1 MiB,
-    and for other M. out: (M, N), what is written to. group, out_dtype, cut: as of `matmul_reduce_scatter`.
+    writes the sums to all; M is a multiple of the ranks. By default one shot for results of up to 1 MiB, or 16 MiB of
+    two ranks, and for other M. out: (M, N), what is written to. group, out_dtype, cut: as of `matmul_reduce_scatter`.
 
     Gives the sum, (M, N). Of a group of one it is `matmul`. What is said of `all_gather_matmul` about the first call,
     graphs, gradients and ranks that do not come holds here.
     """
     what = "matmul_all_reduce"
-    entry.refuse_gradients(what, [a, b, out])
+    entry.refuse_gradients(what, [a, b, out], TURNED)
     own = group_of(group, what)
     if algorithm not in (None, *SHOTS):
         raise CuteError(f'{what}: algorithm {algorithm!r} must be "one_shot" or "two_shot", or None')
@@ -195,7 +198,8 @@ def matmul_all_reduce(
 
 
 SCATTER, SHOTS = "scatter", ("one_shot", "two_shot")
-LITTLE = 1 << 20  # bytes of a result that is added up in one shot
+LITTLE, LITTLE_OF_TWO = 1 << 20, 1 << 24
+"""Bytes of a result that is added up in one shot: of two ranks it sends no more than two shots do."""
 
 
 def _of_parts(what: str, a: Any, b: Any, own: Group, way: Any, out: Any, out_dtype: Any, cut: Any) -> Any:
@@ -212,7 +216,8 @@ def _summing(
     (m, k), n, world = a.shape, b.shape[1], own.world
     whole = way != SCATTER
     if way is None:
-        way = SHOTS[world > 2 and m % world == 0 and m * n * a.element_size() > LITTLE]
+        little = LITTLE_OF_TWO if world == 2 else LITTLE
+        way = SHOTS[m % world == 0 and m * n * a.element_size() > little]
     once = way == "one_shot"
     if m % world and not once:
         raise CuteError(
@@ -226,7 +231,7 @@ def _summing(
     like = empty() if out is None else out
     kind, c_dtype, by_owner = entry.element_type(a), entry.element_type(like), None if once else (world, rows)
     model = like if once else like[:rows].expand(world, rows, n)
-    cut = cut_of(what, model, k, kind, entry.multiprocessors(a), None, c_dtype.width, Scatter.memory, cut)
+    cut = cut_of(what, model, k, kind, entry.multiprocessors(a), None, c_dtype.width, 0, cut)
     slots = plan.slots_of(rows, n, cut.tile_n, way == "two_shot")
     if slots >= 1 << 16:
         raise CuteError(f"{what}: {rows} rows of {n} columns on each rank are too many: multiply some rows at a time")

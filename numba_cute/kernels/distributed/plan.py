@@ -112,7 +112,7 @@ def scatter(
     """Make the exchange that adds up, and what the kernel has of the sums. All as of `matmul_reduce_scatter`, and of
     `Scatter`."""
     rows, n = map(int, parts.shape[1:3])
-    columns = plan.pieces_of(cut, c_dtype.width, 1, 0, Scatter.memory).columns
+    columns = plan.pieces_of(cut, c_dtype.width).columns
     smem, piece = plan.smem_layout(c_dtype, 1, HEIGHT, columns), (HEIGHT, columns)
     extents = math.ceil(rows / (TILE_M * cut.sharers)) * cut.sharers * TILE_M, math.ceil(n / cut.tile_n) * cut.tile_n
     mine, c = parts[None, None, None, rank], view(c, 16)

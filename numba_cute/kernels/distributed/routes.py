@@ -31,7 +31,8 @@ NOWHERE, WRONG = -1, -2
 OVERFLOWED, NEEDED, NAMED = 0, 1, 2
 """Words of a report: the rank that had no room, and 1; how many rows it was to take; an expert that there is not."""
 WORDS = 4
-MOST_SHARED = 32768  # counts, of 4 bytes, that a block has in shared memory
+MOST_EXPERTS = 8192
+MOST_SHARED = 32768  # counts, of 4 bytes, that a block has in shared memory, beside two words for each expert
 MOST_WARPS = 32
 
 

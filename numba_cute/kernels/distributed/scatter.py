@@ -107,14 +107,14 @@ class Sending:
         block, blocks = blocks_of()
         if arch.lane_idx() == 0:
             if block == 0:
-                for hop in range(1, self.of.signals.world):
+                for hop in cute.range(1, self.of.signals.world, unroll=1):
                     self.of.signals.put(self.of.peer(hop), READY, self.epoch)
             self.of.signals.advance(blocks)
 
     def await_room(self):
         """Wait until all GPUs have begun this launch: what they added up in the one before is read. A whole warp."""
         if arch.lane_idx() == 0:
-            for hop in range(1, self.of.signals.world):
+            for hop in cute.range(1, self.of.signals.world, unroll=1):
                 self.of.signals.wait(self.of.peer(hop), READY, self.epoch)
         arch.sync_warp()
         arch.fence_proxy("async")
@@ -212,7 +212,7 @@ class Sending:
         wide = cute.size(shared, mode=[1])
         from_here, there = partition(tma_c, shared, tiles_of(parts, (ROWS, wide)))
         if cute.const_expr(self.of.everywhere):
-            for gpu in range(self.of.signals.world):
+            for gpu in cute.range(self.of.signals.world, unroll=1):
                 cute.copy(tma_c, from_here[None, slot], at(there, row, column, gpu))
         elif owner != self.of.rank:
             cute.copy(tma_c, from_here[None, slot], at(there, row, column, owner))
@@ -221,7 +221,7 @@ class Sending:
             cute.copy(tma_total, own[None, slot], at(total, row, column, owner))
             if cute.const_expr(self.of.shared is not None):
                 for_all, share = partition(self.of.tma_share, shared, tiles_of(self.of.share, (ROWS, wide)))
-                for hop in range(1, self.of.signals.world):
+                for hop in cute.range(1, self.of.signals.world, unroll=1):
                     cute.copy(self.of.tma_share, for_all[None, slot], at(share, row, column, self.of.peer(hop)))
 
     def sent(self, unit):
@@ -231,12 +231,12 @@ class Sending:
         arch.cp_async_bulk_wait_group(0)
         if row < self.of.units[0] and arch.elect_one():
             if cute.const_expr(self.of.everywhere):
-                for hop in range(self.of.signals.world):
+                for hop in cute.range(self.of.signals.world, unroll=1):
                     self.of.signals.put(self.of.peer(hop), self.of.slot(row, column), self.epoch)
             elif owner != self.of.rank:
                 self.of.signals.put(owner, self.of.slot(row, column), self.epoch)
             elif cute.const_expr(self.of.shared is not None):
-                for hop in range(1, self.of.signals.world):
+                for hop in cute.range(1, self.of.signals.world, unroll=1):
                     self.of.signals.put(self.of.peer(hop), self.of.shared_slot(row, column), self.epoch)
 
     # ------------------------------------------------------------------ the warps that multiply

@@ -34,6 +34,14 @@ class Group:
         self.group, self.name = group, str(group.group_name)
         self.world, self.rank = dist.get_world_size(group), dist.get_rank(group)
 
+    def gather(self, mine: Any) -> list[Any]:
+        """Give what each rank gives. All ranks, together."""
+        import torch.distributed as dist
+
+        found = [None] * self.world
+        dist.all_gather_object(found, mine, group=self.group)
+        return found
+
 
 _groups: weakref.WeakKeyDictionary[Any, Group] = weakref.WeakKeyDictionary()
 
@@ -95,13 +103,17 @@ class Gathering(Space):
 
 
 class Attending(Space):
-    """Room for all ranks' keys and values. of_q, of_k, of_v: the shapes of a rank's. causal: whether no key is seen
-    that comes after the query. Of other shapes of queries, and another order, other pieces come at other places."""
+    """Room for all ranks' keys and values. of_q, of_k, of_v: the shapes of a rank's. seen: in words, which keys a query
+    sees. Of other shapes of queries, and where other keys are seen, other pieces come at other places. CuteError, on
+    all ranks alike, where ranks differ in it."""
 
     def __init__(
-        self, group: Group, of_q: tuple[int, ...], of_k: tuple[int, ...], of_v: tuple[int, ...], causal: bool,
-        dtype: Any, device: Any,
+        self, group: Group, of_q: tuple[int, ...], of_k: tuple[int, ...], of_v: tuple[int, ...],
+        seen: str, dtype: Any, device: Any,
     ) -> None:  # fmt: skip
+        every = group.gather(seen)
+        if len(set(every)) > 1:
+            raise CuteError(f"ring_attention: causal and order must be the same on all ranks; by rank it is: {every}")
         super().__init__("ring_attention", GATHER_SLOTS, group)
         torch, (k, v, *counts) = entry.pytorch(), KeysRoom.shapes(group.world, of_k, of_v)
         memory = (torch.empty(shape, dtype=dtype, device=device) for shape in (k, v))

@@ -116,6 +116,15 @@ def get_partial(sums: Any, partial: Any, thread: Any, piece: int, first: Any, co
 
 
 @traced
+def at_once_of(splits: int, most: int) -> int:
+    """Count the sharers whose sums are read in one turn. most: of a loop's turn. One turn alone is no loop, and the
+    loads of the rest come with its own, for half as many more of which there are registers: or there are two turns."""
+    if splits <= most + most // 2:
+        return splits
+    return max(1, most if splits >= 2 * most else splits // 2)
+
+
+@traced
 def is_last(ticket: Any, splits: int, flags: Any, turn: Any, thread: Any, all_of_them: Any) -> Any:
     """Say whether all others that share K of this CTA's columns have written their sums. All threads that have sums,
     which meet at the barrier `all_of_them`. flags, turn: the one of two that says it to the warp that stores, which may
@@ -432,7 +441,7 @@ def gemm(
                         if cute.const_expr(all_shared) or split < splits:
                             sums.fill(0)
                             most = LOADS if all_shared else LOADS // 2  # other pieces' sums are in registers too
-                            at_once = max(1, min(splits, 4 * most // sums_of_piece))
+                            at_once = at_once_of(splits, 4 * most // sums_of_piece)
                             for turn in cute.range(splits // at_once, unroll=1):  # or all loads would come first
                                 get_partial(sums, partial, tidx - 128, piece, turn * at_once, at_once)
                             rest = splits % at_once

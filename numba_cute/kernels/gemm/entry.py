@@ -10,6 +10,7 @@ from numba_cute import CuteError
 
 from .. import entry
 from ..carried import exact
+from ..memo import remembered
 from .checks import check, result_of
 from .cuts import Umma, Warps
 from .epilogue import Epilogue
@@ -22,7 +23,6 @@ from .taken import Taken
 if TYPE_CHECKING:
     import torch
 
-MOST = 4096  # problems that are remembered
 _known: dict[Any, tuple[Callable[..., None], Callable[[], Any]]] = {}
 
 
@@ -77,7 +77,8 @@ def matmul(
         _tune(torch, a, b, epilogue, out, out_dtype, cut)
     if OPERATOR.watched((a, b, given, *rows)) and (form is None or isinstance(epilogue, Epilogue)):
         return _traced(torch, a, b, epilogue, rows, out, out_dtype, cut)
-    entry.refuse_gradients("matmul", [out])
+    if getattr(out, "requires_grad", False):  # of tangents it was asked above
+        entry.refuse_gradients("matmul", [out])
     return _launched(a, b, epilogue, form, given, rows, out, out_dtype, cut)
 
 
@@ -136,18 +137,8 @@ def _launched(
 ) -> Any:  # fmt: skip
     """Launch what was prepared for tensors like these, and give the result. rows: the indices, or None."""
     tensors = [a, b, out, *given, *rows]
-    key: Any = None
-    try:
-        key = (entry.simulated(), *entry.kinds(tensors), exact(form), out_dtype, cut)
-        known = _known.get(key)
-    except (AttributeError, TypeError):  # some are no tensors, which is refused in words
-        known = None
-    if known is None:
-        known = _prepared(a, b, rows, out, out_dtype, epilogue, cut)
-        if len(_known) >= MOST:
-            _known.pop(next(iter(_known)), None)
-        _known[key] = known
-    launch, empty = known
+    of = a, b, rows, out, out_dtype, epilogue, cut
+    launch, empty = remembered(_known, tensors, (form, out_dtype, cut), _prepared, of)
     tensors[2] = out = empty() if out is None else out
     launch(*[t.detach() if t.requires_grad else t for t in tensors if t is not None])
     return out

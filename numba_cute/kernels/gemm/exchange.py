@@ -14,11 +14,15 @@ from .operands import CONSUMER_REGISTERS, PRODUCER_REGISTERS
 @frozen
 class Exchange:
     """Nothing is exchanged: the kernel asks an exchange of its launch. One that `brings` or `sends` has what
-    `begin(smem, tidx)` gives: the part of its warps. memory: bytes of shared memory that it takes of the stages'.
-    registers: of a thread that feeds the tensor cores or exchanges, and of one that multiplies."""
+    `begin(smem, tidx)` gives: the part of its warps. registers: of a thread that feeds the tensor cores or exchanges,
+    and of one that multiplies."""
 
-    memory = 0
     registers = PRODUCER_REGISTERS, CONSUMER_REGISTERS
+
+    @property
+    def memory(self) -> int:
+        """Count the bytes of shared memory that it takes of the stages'."""
+        return 0
 
     @property
     def brings(self) -> bool:

@@ -44,17 +44,28 @@ class Shares(utils.PersistentTileSchedulerParams):
         if self.first is not None:
             m, n, _ = utils.PersistentTileSchedulerParams.decode(self, remainder(index, self.tiles))
             return m, n, quotient(index, self.tiles)
-        b, beyond = current(), index - self.whole
-        alone = b.compare("<", index, self.whole)
-        tile = b.select(alone, index, self.whole + beyond // self.splits)
-        share = b.select(alone, self.splits, beyond % self.splits)
+        tiles, beyond = self._parted(index)
+        share = remainder(beyond, self.splits)
+        if not self.all_shared:
+            b = current()
+            share = b.select(b.compare("<", index, self.whole), self.splits, share)
+        tile = tiles + quotient(beyond, self.splits)
         m, n, batch = utils.PersistentTileSchedulerParams.decode(self, tile)
         return m, n, batch * (self.splits + 1) + share
 
     def place(self, index: Any) -> Any:
         """Return which of the tiles that are shared the `index`-th piece of work belongs to; 0 for none of them."""
+        return quotient(self._parted(index)[1], self.splits)
+
+    def _parted(self, index: Any) -> tuple[Any, Any]:
+        """Return of the pieces of work before the `index`-th how many are whole tiles, and how many others. Neither is
+        negative: a rounded division of what may be, of which one result is chosen then, took registers through the
+        loop over tiles."""
+        if self.all_shared:
+            return 0, index
         b = current()
-        return b.select(b.compare("<", index, self.whole), 0, (index - self.whole) // self.splits)
+        alone = b.compare("<", index, self.whole)
+        return b.select(alone, index, self.whole), b.select(alone, 0, index - self.whole)
 
 
 @traced

@@ -352,11 +352,13 @@ def total(values: Any) -> Any:
 @traced
 def _some(spread: Spread, pointer: Any, thread: Any, first: Any, count: int) -> Any:
     """`count` of a thread's vectors, from `first` on, of what is at `pointer`: (element, vector). Rows begin where an
-    access may, which a pointer does not know that comes out of a ring or a function."""
+    access may, which a pointer does not know that comes out of a ring or a function. The thread's own place comes
+    first, and all vectors lie at known distances from that: else those under a condition were found from the row's,
+    and both took registers."""
     size = min(16, spread.vector * pointer.dtype.bytes)
     aligned = cute.make_ptr(pointer.dtype, pointer.toint(), pointer.space, size)
     layout = cute.make_layout((spread.vector, count), stride=(1, spread.vector * spread.threads))
-    return cute.make_tensor(aligned + (first * spread.threads + thread) * spread.vector, layout)
+    return cute.make_tensor(aligned + thread * spread.vector + first * (spread.threads * spread.vector), layout)
 
 
 @cute.struct

@@ -8,7 +8,9 @@ import pytest
 
 import numba_cute as cute
 from numba_cute import CuteError
+from numba_cute.isa.form.targets import answering_for
 from numba_cute.kernels.attention import append
+from numba_cute.seam.marks.launches import launching
 
 from . import reference
 from .test_forward import BF16, CAUSAL, host, random
@@ -218,3 +220,45 @@ def test_caches_grow_on_a_gpu(page, d, interleaved):
             want, _ = reference.attention(of_q, *(host(x[b, : n + new]) for x in flat), window=CAUSAL)
             assert np.linalg.norm(host(o[b]).astype(np.float64) - want) <= 0.01 * np.linalg.norm(want)
         lengths += new
+
+
+def wants_a_tensor(s, batch, head, query, key):
+    return s.no_such_name
+
+
+def hides_by_a_name(batch, head, query, key):
+    return key < no_such_name  # noqa: F821
+
+
+FUNCTIONS = {"score": {"score": wants_a_tensor}, "mask": {"mask": hides_by_a_name}}
+
+
+@pytest.mark.parametrize(
+    "entries, what", [("sm_80", "mask"), *(pytest.param("sm_90a", w, marks=SLOW) for w in FUNCTIONS)],
+    indirect=["entries"],
+)  # fmt: skip
+def test_functions_that_do_not_compile_are_refused_before_anything_is_written(entries, what):
+    from numba_cute.kernels import attention_with_cache
+
+    q, cache = arrays(entries, "float16", (1, 1, 1, 64), (1, 16, 1, 64))
+    lengths, before = entries.tensor([3], dtype=entries.int32), cache.clone()
+    with pytest.raises(CuteError, match="no_such_name"):
+        attention_with_cache(q, cache, cache, q, q, lengths, **FUNCTIONS[what])
+    assert entries.equal(cache, before)
+
+
+def test_autocast_makes_what_is_appended_of_the_caches_type():
+    torch = pytest.importorskip("torch")
+    from numba_cute.kernels import attention_with_cache
+
+    q, cache, seen = torch.randn(1, 1, 1, 64), torch.zeros(1, 16, 1, 64, dtype=torch.float16), []
+    given = q, cache, cache, q, q, torch.tensor([3], dtype=torch.int32)
+    with answering_for("sm_90a", 4), launching(lambda kernel, args, launch: seen.append((kernel, args))):
+        with pytest.raises(CuteError, match="k_new is .*float32"):
+            attention_with_cache(*given)
+        assert not seen
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            made = attention_with_cache(*given)
+    appended = next(args for kernel, args in seen if kernel.py_func.__name__ == "append")
+    assert [x.element_type for x in appended[:4]] == [cute.Float16] * 4
+    assert made.dtype == cache.dtype == torch.float16 and q.dtype == torch.float32

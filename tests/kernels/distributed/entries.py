@@ -30,6 +30,7 @@ from numba_cute.kernels.distributed import (
     plan,
     ring_attention,
     spaces,
+    zigzag,
 )  # fmt: skip
 from numba_cute.kernels.gemm import Epilogue, grouped, residual, rows, swiglu
 from numba_cute.seam.hooks.driver import DRIVER
@@ -51,8 +52,17 @@ def signals(slots: int, *_: Any) -> Signals:
     return Signals(cute.runtime.from_dlpack(flags), RANK)
 
 
+class Group:
+    """The ranks of a group that is not there, which give all the same."""
+
+    group, name, world, rank = None, "pretended", RANKS, RANK
+
+    def gather(self, mine: Any) -> list[Any]:
+        return [mine] * RANKS
+
+
 def group(*_: Any) -> Any:
-    return types.SimpleNamespace(group=None, name="pretended", world=RANKS, rank=RANK)
+    return Group()
 
 
 def calls(a: Any, b: Any) -> dict[str, Any]:
@@ -68,6 +78,7 @@ def calls(a: Any, b: Any) -> dict[str, Any]:
         "experts without a product": lambda: moe.combine(moe.dispatch(x, choices), weights),
         "ring": lambda: ring_attention(q, k, v),
         "ring, causal": lambda: ring_attention(q, k, v, causal=True, return_lse=True)[1],
+        "ring, zigzag": lambda: ring_attention(q, k, v, causal=True, order="zigzag"),
         "gather": lambda: all_gather_matmul(a, b),
         "gather, pairs": lambda: all_gather_matmul(a, b, epilogue=swiglu()),
         "gather, a matrix": lambda: all_gather_matmul(a, b, epilogue=residual(like)),
@@ -80,8 +91,19 @@ def calls(a: Any, b: Any) -> dict[str, Any]:
 
 def refused(a: Any, b: Any) -> dict[str, Any]:
     """Calls that are refused, by what is said."""
-    like = torch.zeros(RANKS * a.shape[0], b.shape[1], dtype=a.dtype)
+    like, heads = torch.zeros(RANKS * a.shape[0], b.shape[1], dtype=a.dtype), torch.zeros(3, 2, 128, 4, 64)
+    odd, even = (torch.zeros(1, rows, 2, 64, dtype=a.dtype) for rows in (17, 48))
     return {
+        "ring_attention: order 'striped' must be": lambda: ring_attention(even, even, even, order="striped"),
+        "q has 17 rows, and in zigzag order a rank has two chunks": lambda: ring_attention(
+            odd, odd, odd, causal=True, order="zigzag"
+        ),
+        "zigzag: mode 1 of x has 17 rows, and 2 ranks have 4 chunks .*: pad it": lambda: zigzag(odd),
+        "zigzag: x is .* give a tensor that has a mode 4": lambda: zigzag(odd, dim=4),
+        "zigzag: x is int 3; give a tensor": lambda: zigzag(3, dim=0),
+        "same on all ranks; by rank it is: .'causal, zigzag', 'causal, contiguous'.": lambda: differs(
+            lambda: ring_attention(even, even, even, causal=True, order="zigzag"), "causal, contiguous"
+        ),
         "all_gather_matmul: a is float32 .*; its elements must be bfloat16 or float16": lambda: all_gather_matmul(
             a.float(), b.float()
         ),
@@ -103,8 +125,18 @@ def refused(a: Any, b: Any) -> dict[str, Any]:
         ),
         "matmul_reduce_scatter: a has 255 rows, and there are 2 ranks": lambda: matmul_reduce_scatter(a[:255], b),
         "algorithm 'ring' must be": lambda: matmul_all_reduce(a, b, algorithm="ring"),
-        "requires a gradient": lambda: matmul_all_reduce(a.detach().requires_grad_(), b),
+        "requires a gradient.*for gradients call it in a torch.autograd.Function": lambda: matmul_all_reduce(
+            a.detach().requires_grad_(), b
+        ),
+        "requires a gradient.*for gradients gather k and v": lambda: ring_attention(*heads.requires_grad_().unbind()),
     }  # fmt: skip
+
+
+def differs(call: Any, other: str) -> Any:
+    """Make a call in which another rank gives something else."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Group, "gather", lambda self, mine: [mine, other])
+        return call()
 
 
 def said(call: Any) -> str:
@@ -158,6 +190,8 @@ def main() -> None:
         found["planned after forget"] = planned[0] - before
         for rule, call in refused(a, b).items():
             found["refused"][rule] = said(call)
+        found["zigzag"] = [zigzag(torch.arange(16).view(2, 8), dim=dim).tolist() for dim in (1, -1)]
+        found["zigzag, rows"] = zigzag(torch.arange(16), dim=0).tolist()
     print(json.dumps(found))
 
 

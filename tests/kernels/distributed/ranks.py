@@ -9,6 +9,7 @@ import numpy as np
 
 import numba_cute as cute
 from numba_cute.kernels.distributed import plan
+from numba_cute.kernels.distributed.bringing import USUAL
 from numba_cute.kernels.gemm import plan as gemm_plan
 from numba_cute.kernels.gemm.dense import THREADS
 from numba_cute.utils.distributed import Signals
@@ -32,10 +33,12 @@ def run(plans: list[Any], **options: Any) -> None:
 
 
 class Gathered:
-    """C = all rows of A @ B[rank].T on each rank. rows: of A, of a rank. n, k: of each rank's B."""
+    """C = all rows of A @ B[rank].T on each rank. rows: of A, of a rank. n, k: of each rank's B. slots: of pieces."""
 
-    def __init__(self, ranks: int, rows: int, n: int, k: int, dtype: Any = cute.BFloat16, cut: Any = None) -> None:
-        self.cut, self.dtype, self.ranks = cut or gemm_plan.Plan(64, 1), dtype, ranks
+    def __init__(
+        self, ranks: int, rows: int, n: int, k: int, dtype: Any = cute.BFloat16, cut: Any = None, slots: Any = USUAL
+    ) -> None:  # fmt: skip
+        self.cut, self.dtype, self.ranks, self.slots = cut or gemm_plan.Plan(64, 1), dtype, ranks, slots
         self.a = cute.sim.symmetric((rows, k), dtype, ranks)
         self.peers = cute.runtime.from_symmetric(self.a, assumed_align=16)
         self.b = [random((n, k), dtype, 10 + r) for r in range(ranks)]
@@ -54,7 +57,8 @@ class Gathered:
             mine[...] = random(mine.shape, self.dtype, number + rank)
             self.c[rank].fill(np.nan)
         run([
-            plan.all_gather_matmul(self.peers, b, c, self.dtype, rank, signals, room, clusters, self.cut)
+            plan.all_gather_matmul(self.peers, b, c, self.dtype, rank, signals, room, clusters, self.cut,
+                                   slots=self.slots)
             for rank, (b, c, signals, room) in enumerate(zip(self.b, self.c, self.signals, self.rooms))
         ], **options)  # fmt: skip
         a = np.stack(self.a.arrays).astype(np.float64)

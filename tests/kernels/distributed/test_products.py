@@ -68,6 +68,14 @@ def test_all_ranks_have_the_sum(ranks, m, n, k, cut, once):
 
 
 @SLOW
+@pytest.mark.parametrize("slots", [(4, 8, 5, 4), (4, 2, 1, 0), (16, 2, 1, 3), (8, 1, 0, 0)], ids=str)
+def test_pieces_are_brought_by_any_slots(slots):
+    product = Gathered(2, 72, 64, 520, slots=bringing.Slots(*slots))
+    for step in range(2):
+        product.step(step, 1)
+
+
+@SLOW
 @pytest.mark.parametrize("kind", [Gathered, Scattered], ids=lambda kind: kind.__name__)
 def test_they_are_right_in_float16_and_in_any_order(kind):
     product = kind(2, 24, 64, 72, cute.Float16)
@@ -127,7 +135,7 @@ def test_a_cut_has_room_for_what_is_brought():
     from numba_cute.kernels.distributed.checks import cut_of
 
     c = np.empty((2, 2048, 8192), np.float16)
-    for beside in (bringing.USUAL.memory, scatter.Scatter.memory):
+    for beside in (bringing.USUAL.memory, 0):
         cut = cut_of("product", c, 8192, cute.Float16, 132, None, 16, beside, None)
         assert (cut.parts, cut.splits, cut.turned) == (1, 1, False)
     for wrong in (Plan(64, 1, 2), Plan(64, 1, splits=2), Plan(64, 1, turned=True), 3):

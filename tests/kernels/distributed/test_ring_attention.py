@@ -26,11 +26,11 @@ class Attended:
 
     def __init__(
         self, ranks: int, rows: int, heads: tuple[int, int] = (1, 1), dims: tuple[int, int] = (64, 64), batch: int = 1,
-        causal: bool = False, dtype: Any = cute.BFloat16, **options: Any,
+        causal: bool = False, dtype: Any = cute.BFloat16, zigzag: bool = False, **options: Any,
     ) -> None:  # fmt: skip
         (of_q, of_k), (d, dv) = heads, dims
         self.options = Options(1 / math.sqrt(d), right=0 if causal else None, **options)
-        self.ranks, self.dtype, self.causal = ranks, dtype, causal
+        self.ranks, self.dtype, self.causal, self.zigzag = ranks, dtype, causal, zigzag
         shapes = (batch, rows, of_k, d), (batch, rows, of_k, dv)
         self.k, self.v = (cute.sim.symmetric(shape, dtype, ranks) for shape in shapes)
         self.peers = [cute.runtime.from_symmetric(t, assumed_align=16) for t in (self.k, self.v)]
@@ -49,7 +49,7 @@ class Attended:
             self.o[rank].fill(np.nan)
             self.lse[rank].fill(np.nan)
         plans = [
-            keys_plan.ring_attention(q, *self.peers, o, lse, rank, signals, room, sms, self.options)
+            keys_plan.ring_attention(q, *self.peers, o, lse, rank, signals, room, sms, self.options, zigzag=self.zigzag)
             for rank, (q, o, lse, signals, room) in enumerate(
                 zip(self.q, self.o, self.lse, self.signals, self.rooms, strict=True)
             )
@@ -67,8 +67,8 @@ class Attended:
                 for t in (self.k, self.v))  # fmt: skip
         scores = self.options.scale * np.einsum("bqhd,bkhd->bhqk", q, k)
         if self.causal:
-            at = rank * q.shape[1] + np.arange(q.shape[1])
-            scores[..., at[:, None] < np.arange(k.shape[1])] = -np.inf
+            at = [positions_of(r, self.ranks, q.shape[1], self.zigzag) for r in range(self.ranks)]
+            scores[..., at[rank][:, None] < np.concatenate(at)] = -np.inf
         top = scores.max(-1, keepdims=True)
         p = np.exp(scores - top)
         want = np.einsum("bhqk,bkhd->bqhd", p / p.sum(-1, keepdims=True), v)
@@ -96,10 +96,31 @@ def test_queries_see_the_keys_of_all_ranks(ranks, rows, heads, dims, batch, caus
 
 
 @SLOW
+@pytest.mark.parametrize(
+    "ranks, rows, heads, dims, batch, steps, options",
+    [
+        (2, 48, (2, 1), (64, 64), 1, 2, NARROW),
+        (2, 160, (1, 1), (64, 64), 1, 1, {"tile": (64, 64)}),
+        (2, 130, (4, 2), (128, 128), 1, 1, {"tile": (64, 32), "section": 2}),
+        (2, 384, (1, 1), (64, 64), 1, 1, {}),
+        (3, 36, (4, 1), (64, 128), 2, 1, NARROW),
+        (4, 24, (2, 1), (128, 128), 1, 2, NARROW),
+        (8, 16, (1, 1), (64, 64), 1, 1, NARROW),
+    ],
+    ids=str,
+)
+def test_queries_see_in_zigzag_order_what_they_see_in_the_sequence(ranks, rows, heads, dims, batch, steps, options):
+    attended = Attended(ranks, rows, heads, dims, batch, True, zigzag=True, **options)
+    for step in range(steps):
+        attended.step(step, 2)
+
+
+@SLOW
 def test_they_are_right_in_float16_and_in_any_order():
     attended = Attended(2, 24, causal=True, dtype=cute.Float16, **NARROW)
     for seed in range(2):
         attended.step(seed, seed=seed)
+    Attended(2, 48, causal=True, dtype=cute.Float16, zigzag=True, **NARROW).step(2, seed=2)
 
 
 @SLOW
@@ -107,6 +128,96 @@ def test_keys_that_are_not_waited_for_are_a_race(monkeypatch):
     monkeypatch.setattr(keys.Visited, "await_block", lambda self, *args: None)
     with pytest.raises(cute.sim.SimError, match="race"):
         Attended(2, 16, **NARROW).step(0)
+
+
+@SLOW
+def test_a_second_chunk_is_not_there_when_the_first_is(monkeypatch):
+    right = keys.Visited.await_block
+
+    def early(self, n, chunk, head, b):
+        second = self.of.second(chunk)
+        right(self, n - second * self.of.per.divisor, chunk - second, head, b)
+
+    monkeypatch.setattr(keys.Visited, "await_block", early)
+    with pytest.raises(cute.sim.SimError, match="race"):
+        Attended(2, 64, causal=True, zigzag=True, **NARROW).step(0)
+
+
+@SLOW
+@pytest.mark.parametrize(
+    "name, wrong",
+    [
+        ("second", lambda self, chunk: 0),  # where a chunk is
+        ("hop", lambda self, chunk: chunk),  # whose it is
+        ("limit", lambda self, chunk, query, keys: keys),  # what is seen of it
+    ],
+)
+def test_a_chunk_that_is_taken_for_another_is_found(monkeypatch, name, wrong):
+    attended = Attended(2, 64, causal=True, zigzag=True, **NARROW)
+    monkeypatch.setattr(keys.Keys, name, wrong)
+    with pytest.raises((cute.sim.SimError, AssertionError)):
+        attended.step(0)
+
+
+def walk_of(rank, ranks, rows, tile_n, causal=True, zigzag=True):
+    """What brings a rank's keys, as it is planned."""
+    options = Options(1.0, right=0 if causal else None, tile=(64, tile_n))
+    k = cute.runtime.from_symmetric(cute.sim.symmetric((1, rows, 2, 64), cute.Float16, ranks), assumed_align=16)
+    q, lse = np.zeros((1, rows, 4, 64), np.float16), np.zeros((1, 4, rows), np.float32)
+    room = keys_plan.KeysRoom.numpy(ranks, (1, rows, 2, 64), (1, rows, 2, 64), cute.Float16)
+    signals = signals_of(plan.GATHER_SLOTS, ranks)[rank]
+    kernel, arguments, *_ = keys_plan.ring_attention(q, k, k, q, lse, rank, signals, room, 1, options, zigzag=zigzag)
+    return kernel, next(x for x in arguments if isinstance(x, keys.Keys))
+
+
+@cute.jit
+def visited(walk, query, rows):
+    """Each place: whether a tile of this query visits it, the block there, the rank that it is of, and where the keys
+    end that the query sees."""
+    found = []
+    for place in range(int(walk.before())):
+        n, chunk = walk.block_at(place)
+        of = walk.peer(walk.hop(chunk))
+        found.append((place >= int(walk.first(query)), int(n), int(of), int(walk.limit(chunk, query, rows))))
+    return found
+
+
+@cute.jit
+def brought(walk):
+    return int(walk.pieces())
+
+
+def positions_of(rank, ranks, rows, zigzag):
+    """Where a rank's rows are in the sequence."""
+    chunks = np.arange(rows * ranks).reshape(-1, rows // 2)
+    return np.concatenate([chunks[rank], chunks[-1 - rank]] if zigzag else [chunks[2 * rank], chunks[2 * rank + 1]])
+
+
+@pytest.mark.parametrize("zigzag", [False, True])
+@pytest.mark.parametrize("ranks, rows, tile_n", [(2, 64, 16), (2, 72, 32), (3, 40, 48), (4, 34, 16), (8, 32, 16)])
+def test_the_walk_sees_each_key_once_that_is_not_after_the_query(ranks, rows, tile_n, zigzag):
+    work = []
+    for rank in range(ranks):
+        _, walk = walk_of(rank, ranks, rows, tile_n, zigzag=zigzag)
+        at, seen = positions_of(rank, ranks, rows, zigzag), 0
+        for query in (0, rows // 2 - 1, rows // 2, rows - 1):
+            found = [*at[at <= at[query]]]
+            for visits, n, of, limit in visited(walk, query, rows):
+                found += [*positions_of(of, ranks, rows, zigzag)[n * tile_n : min((n + 1) * tile_n, limit)]]
+                assert visits or limit == 0
+            assert sorted(found) == [*range(at[query] + 1)]
+            seen += len(found)
+        work.append(seen)
+    assert (max(work) == min(work)) == zigzag
+
+
+def test_in_zigzag_order_no_more_travels_than_is_seen_and_the_kernel_is_the_same():
+    whole = brought(walk_of(0, 4, 256, 64, causal=False)[1])
+    for rank in range(4):
+        kernel, walk = walk_of(rank, 4, 256, 64)
+        assert brought(walk) * 6 == whole * (rank + 2 * (3 - rank))
+        other, walk = walk_of(rank, 4, 256, 64, zigzag=False)
+        assert brought(walk) * 3 == whole * rank and kernel is other
 
 
 @SLOW
@@ -118,7 +229,7 @@ def test_all_is_held_in_registers(d, causal):
     kernel, arguments, _, block = keys_plan.ring_attention(*given, 1, attended.options)
     made = cute.compile(kernel, arguments, arch="sm_90a")
     r = made.resources
-    assert block == 384 and r.group_registers == (88, 208)
+    assert block == 384 and r.group_registers == (56, 224)
     assert not made.notes and (r.spill_stores, r.spill_loads, r.local) == (0, 0, 0)
 
 
@@ -127,7 +238,7 @@ def test_a_block_has_room_beside_what_is_brought():
         q, k, v = (np.empty((1, 4096, heads, n), np.float16) for heads, n in ((8, d), (2, d), (2, dv)))
         for right in (None, 0):
             form, options = keys_plan.ring_form(q, k, v, Options(1.0, right=right))
-            assert form.ring and form.groups == 2 and form.registers == (88, 208)
+            assert form.ring and form.groups == 2 and form.registers == (56, 224)
             assert (form.cluster, options.tile, form.left) == (1, (form.tile_m, form.tile_n), False)
             assert keys_plan.smem_of(form) + keys_plan.USUAL.memory <= keys_plan.SMEM
             with pytest.raises(CuteError, match="no room for tiles"):
