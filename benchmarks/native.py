@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import re
 import tempfile
-import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -27,7 +26,7 @@ from . import harness
 from .code_kernels import OURS, figures_of
 from .harness import ROOT, Entry, Figure, Result
 
-SHOWN = ("registers", "spill_stores", "local", "all", "loop", "seconds")
+SHOWN = ("registers", "spill_stores", "local", "all", "loop")
 WAYS = {"usual": None, "mlir": "mlir"}
 
 
@@ -83,16 +82,14 @@ def run(options: argparse.Namespace) -> Result:
 
 
 def _compiled(make: Callable[[], Any], backend: str | None) -> dict[str, Any]:
-    """The figures of a kernel that is compiled anew, with the seconds of this process that this took, PTX to machine
-    code not among them."""
+    """The figures of a kernel that is compiled anew."""
     with warnings.catch_warnings(), config.override(cache=False, backend=backend):
         warnings.simplefilter("ignore")  # what costs speed shows in the figures
-        begun = time.process_time()
         try:
             made = make()
         except cute.CuteError as e:
             return {"refused": str(e)[:300]}
-    held = {**figures_of(made), "local": made.resources.local, "seconds": round(time.process_time() - begun, 2)}
+    held = {**figures_of(made), "local": made.resources.local}
     del held["names"]
     return held
 

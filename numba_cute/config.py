@@ -16,7 +16,6 @@ from .seam import CuteError
 from .seam.ground.folding import unfolded_where
 from .seam.ground.records import dataclass
 
-
 Backend = str | None
 
 

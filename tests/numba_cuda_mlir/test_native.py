@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`NUMBA_CUTE_BACKEND=mlir`: kernels by way of MLIR compute the same, keep what is convergent where it is, and are as good."""
+"""`NUMBA_CUTE_BACKEND=mlir`: kernels by way of MLIR compute the same, and keep what is convergent where it is."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ import numba_cute as cute
 from benchmarks.code_kernels import OURS
 from numba_cute import config
 from numba_cute.compiler.ground import versions
-from numba_cute.compiler.host import backend, dialect
+from numba_cute.compiler.host import backend, dialect, disk_cache
 
 from .random_ir import I1, I32, Random, module, run
 
@@ -180,7 +180,9 @@ def test_alignment_and_what_is_said_of_loops_and_branches_is_kept():
 def figures(name):
     made = OURS[name]()
     used = made.resources
-    names = Counter(re.findall(r"\b(?:HGMMA|HMMA|UTMALDG|UTMASTG|LDSM|STSM|LDGSTS|SYNCS|BAR|LDG|STG|STL|LDL)\b", made.sass))
+    names = Counter(
+        re.findall(r"\b(?:HGMMA|HMMA|UTMALDG|UTMASTG|LDSM|STSM|LDGSTS|SYNCS|BAR|LDG|STG|STL|LDL)\b", made.sass)
+    )
     return used.registers, used.spill_stores, used.local, names
 
 
@@ -198,7 +200,7 @@ def test_machine_code_is_as_usual(name):
 
 
 def where_first_used(text):
-    """A function in MLIR whose arrays are made in the block that first names each, if it is not the function's first."""
+    """A function in MLIR whose arrays are each made in the block that first names it."""
     lines = text.splitlines()
     for line in [x for x in lines if "llvm.alloca" in x and "x !llvm.array<" in x]:
         name = re.compile(rf"{line.split(' = ')[0].strip()}\b")
@@ -241,7 +243,10 @@ def test_it_is_asked_for_by_name_and_for_kernels_of_this_library_alone(monkeypat
 @pytest.mark.parametrize("option", ["lineinfo", "debug"])
 def test_line_numbers_are_refused(option):
     more = {"opt": False} if option == "debug" else {}
-    with config.override(backend="mlir", cache=False), pytest.raises(cute.CuteError, match="BACKEND=mlir.*doubled.*no line"):
+    with (
+        config.override(backend="mlir", cache=False),
+        pytest.raises(cute.CuteError, match="BACKEND=mlir.*doubled.*no line"),
+    ):
         cute.compile(cuda.jit(**{option: True}, **more)(doubled), (np.zeros(64, np.float32),))
 
 
@@ -270,3 +275,12 @@ def test_without_the_setting_nothing_of_it_is_loaded():
         "assert not {m for m in sys.modules if m.startswith('numba_cuda_mlir.') or m.endswith('host.dialect')}"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_disk_cache_tells_backends_apart():
+    key = lambda: disk_cache.key_of(doubled, (), {}, "sm_90a", "kernel").text  # noqa: E731
+    with config.override(cache=True):
+        usual = key()
+        with config.override(backend="mlir"):
+            assert key() != usual is not None
+        assert key() == usual

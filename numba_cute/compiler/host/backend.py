@@ -22,7 +22,7 @@ from ..ground.building import building_kernel
 from ..ground.versions import NUMBA_CUDA_MLIR
 
 PASSES = "canonicalize{region-simplify=normal},cse,sroa,mem2reg,canonicalize{region-simplify=normal},cse"
-"""What MLIR does: that package's own passes over the llvm dialect, and the two that it lacks and that make values of
+"""The passes that MLIR runs: that package's own over the llvm dialect, and the two that it lacks and that make values of
 local arrays. None of them moves a call: to another place, or into a branch."""
 _CHIP = "sm_90"
 """The way to LLVM 7's IR, which libNVVM takes for all targets, is the one of targets below sm_100; it asks no more."""
@@ -134,7 +134,7 @@ def _to_llvm(of: Any, module: Any) -> str:
     try:
         if failed:
             raise CuteError(f"NUMBA_CUTE_BACKEND=mlir: its way to LLVM 7: {(error.value or b'').decode()}")
-        return ctypes.string_at(made.value, size.value).decode()
+        return ctypes.string_at(made.value or 0, size.value).decode()
     finally:
         for held in (made, error):
             if held.value:

@@ -22,10 +22,10 @@ _FLOATS: dict[Any, tuple[str, str, str]] = {
     ir.FloatType: ("f32", "<f", "<I"),
     ir.DoubleType: ("f64", "<d", "<Q"),
 }
-_TWO = frozenset("add sub mul udiv sdiv urem srem shl lshr ashr and or xor fadd fsub fmul fdiv frem".split())
-_CASTS = frozenset(
-    "trunc zext sext fptrunc fpext fptosi fptoui sitofp uitofp ptrtoint inttoptr bitcast addrspacecast".split()
-)
+_INTEGERS = {"add", "sub", "mul", "udiv", "sdiv", "urem", "srem", "shl", "lshr", "ashr", "and", "or", "xor"}
+_TWO = _INTEGERS | {"fadd", "fsub", "fmul", "fdiv", "frem"}
+_OF_FLOATS = {"fptrunc", "fpext", "fptosi", "fptoui", "sitofp", "uitofp"}
+_CASTS = _OF_FLOATS | {"trunc", "zext", "sext", "ptrtoint", "inttoptr", "bitcast", "addrspacecast"}
 _WRAPS = {"nsw", "nuw"}
 _SMALL = 1 << 29
 """Constants of an address's computation below it are written into it."""
@@ -350,7 +350,7 @@ def _after(block: Any) -> list[Any]:
 
 
 def _is_convergent(call: Any) -> bool:
-    """Say whether a call must stay where it is: it says so, or it is one of a function, which may hold one that does."""
+    """Say whether a call must stay where it is: it says so, or it is of a function, which may hold one that does."""
     return "convergent" in call.attributes or not isinstance(call.callee, ir.InlineAsm)
 
 
