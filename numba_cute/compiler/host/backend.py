@@ -22,8 +22,8 @@ from ..ground.building import building_kernel
 from ..ground.versions import NUMBA_CUDA_MLIR
 
 PASSES = "canonicalize{region-simplify=normal},cse,sroa,mem2reg,canonicalize{region-simplify=normal},cse"
-"""The passes that MLIR runs: that package's own over the llvm dialect, and the two that it lacks and that make values of
-local arrays. None of them moves a call: to another place, or into a branch."""
+"""The passes that MLIR runs: that package's own over the llvm dialect, and the two that it lacks, which make values of
+local arrays. None of them moves a call to another place, or into a branch."""
 _CHIP = "sm_90"
 """The way to LLVM 7's IR, which libNVVM takes for all targets, is the one of targets below sm_100; it asks no more."""
 
