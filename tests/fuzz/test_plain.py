@@ -11,7 +11,7 @@ from pathlib import Path
 from .mistakes import MISTAKES
 
 ROOT = Path(__file__).resolve().parents[2]
-COUNT = int(os.environ.get("CUTE_FUZZ_PLAIN", "16"))
+COUNT = int(os.environ.get("CUTE_FUZZ_PLAIN", "8"))
 
 
 def made(*options: str) -> subprocess.Popen[str]:

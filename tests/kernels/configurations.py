@@ -12,7 +12,7 @@ import numba_cute as cute
 from numba_cute.compiler.ground.target import compiling_for
 from numba_cute.compiler.host.offline import types_of
 
-from . import configurations_families, configurations_rows
+from . import configurations_beside, configurations_families, configurations_rows
 from .configurations_attention import BACKWARD, FORWARD, LATENT
 from .configurations_gemm import ARCH, CONV, GROUPED, MATMUL, MIXED, OUTER, WINDOWS
 
@@ -21,6 +21,7 @@ SPACES = {
     "mixed_gemm": lambda: MIXED, "conv": lambda: CONV, "conv by windows": lambda: WINDOWS,
     "flash_attention": lambda: FORWARD, "flash_attention backward": lambda: BACKWARD,
     "latent_attention": lambda: LATENT, **configurations_rows.SPACES, **configurations_families.SPACES,
+    **configurations_beside.SPACES,
 }  # fmt: skip
 """By what they are of: spaces of configurations, made when they are asked for."""
 

@@ -261,9 +261,9 @@ def conv_launches(*, dtype: Any, modes: int, what: str, epilogue: str, k_tiles: 
     ones = (1,) * modes
     walk = Walk(taps, ones, (taps[0] // 2,) * modes, (taps[0] // 2,) * modes, ones)
     channels = tile_k * (k_tiles // int(np.prod(taps)))
-    extents, outs = (16,) * modes, min(512, chosen.tile_n) if chosen.kept else 512
+    extents, outs = (16,) * modes if modes > 1 else (512,), min(512, chosen.tile_n) if chosen.kept else 512
     x = empty((2, *extents, channels), dtype)
-    pixels = 2 * 16**modes
+    pixels = 2 * int(np.prod(extents))  # K of the gradient of filters, which has as many tiles as there are splits
     c_type = dtype if dtype.width == 16 else cute.BFloat16 if dtype.width == 8 else cute.Float32
     c = empty((pixels, outs), c_type)
     steps = None if epilogue == "none" else epilogues(pixels, outs, c)[epilogue]

@@ -15,6 +15,10 @@ from pathlib import Path
 import pytest
 
 from numba_cute import kernels
+from numba_cute.isa.form.targets import answering_for
+from numba_cute.kernels.conv import forward, gradients, transposed
+from numba_cute.kernels.gemm import entry, launches
+from numba_cute.seam.marks.launches import launching
 
 pytest.importorskip("torch")
 
@@ -50,6 +54,7 @@ OTHERS = (
     "microscaled",
     "transposed",
     "derivative",
+    "windows",
 )
 """In names of modules: those of GPUs that are not here, of gradients that nobody asked for, and of options."""
 MOST_MODULES = 75
@@ -93,6 +98,19 @@ def test_looking_entries_up_loads_what_a_call_needs_alone():
 def test_each_entry_is_called():
     named = {name.partition(",")[0] for name in CALLS}
     assert named | WITHOUT == set(kernels.__all__) and not named & WITHOUT
+
+
+@pytest.mark.parametrize("name", ["matmul", "conv2d", "conv_transpose2d", "conv2d, backward"])
+def test_what_a_first_call_launches_was_packed_when_it_was_planned(name, monkeypatch):
+    """Its result, and memory for sums, are those that were planned with: else arguments are made twice."""
+    packed, launched = [], []
+    arguments = launches.arguments
+    monkeypatch.setattr(launches, "arguments", lambda *given: packed.append(1) or arguments(*given))
+    for known in (entry._known, forward._known, transposed._known, transposed._gradients, gradients._known):
+        known.clear()
+    with answering_for("sm_90a", 132), launching(lambda kernel, *_: launched.append(kernel.py_func.__name__)):
+        CALLS[name]()
+    assert len(packed) == launched.count("gemm") > 0
 
 
 @pytest.mark.slow

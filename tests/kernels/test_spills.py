@@ -15,7 +15,7 @@ from numba_cute.kernels.gemm import plan as gemm_plan
 
 from . import spills
 from .configurations import SPACES, Machine, faults
-from .configurations_families import appended
+from .configurations_families import appended, indexed_launches
 from .configurations_gemm import ROOMS, matmul_launches, offered
 from .configurations_rows import BF16, F16, F32, norm_backward, norm_forward, topk_forward
 from .covering import Space, covering
@@ -36,6 +36,17 @@ WORST = {
     ),
     "norm backward, ragged": lambda: norm_backward(
         length=7172, dtype=F32, others=F32, centred=False, weighted=True, adds=False, offset=1.0, packed=True,
+    ),
+    "norm backward, long and odd": lambda: norm_backward(
+        length=229377, dtype=BF16, others=BF16, centred=True, weighted=True, adds=True, offset=0.0, packed=False,
+    ),
+    "matmul, the last round's tiles shared": lambda: indexed_launches(
+        dtype=cute.Float16, c_type=cute.BFloat16, b_along=-1, rows="any bytes", epilogue="all",
+        **CUT | {"tile_n": 256, "sharers": 1, "splits": 4, "tail": True, "stages": 0, "slots": 0},
+    ),
+    "matmul, K in seven parts": lambda: indexed_launches(
+        dtype=cute.Float8E4M3FN, c_type=cute.Float32, b_along=-1, rows="C", epilogue="swiglu and more",
+        **CUT | {"tile_n": 128, "sharers": 2, "splits": 7, "tail": False, "stages": 0, "slots": 0},
     ),
     "append": lambda: appended(
         target="sm_80", dtype=BF16, dims=(128, 128), of_angles=BF16, interleaved=False, paged=False

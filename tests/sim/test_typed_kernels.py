@@ -131,21 +131,20 @@ STORED = {
 @pytest.mark.parametrize("place", ["global", "shared", "local"])
 @pytest.mark.parametrize("kind", STORED, ids=lambda t: t.__name__)
 def test_what_is_stored_is_converted_as_by_the_gpu(run, kind, place):
-    for value, want in STORED[kind]:
-
-        @cuda.jit
-        def kernel(x, out):
-            t = cuda.threadIdx.x
-            if place == "global":  # noqa: B023
-                out[t] = x + x * 0
+    @cuda.jit
+    def kernel(x, out):
+        t = cuda.threadIdx.x
+        if place == "global":
+            out[t] = x + x * 0
+        else:
+            if place == "shared":
+                a = cuda.shared.array(32, out.dtype)
             else:
-                if place == "shared":  # noqa: B023
-                    a = cuda.shared.array(32, out.dtype)
-                else:
-                    a = cuda.local.array(32, out.dtype)
-                a[t] = x + x * 0
-                out[t] = a[t]
+                a = cuda.local.array(32, out.dtype)
+            a[t] = x + x * 0
+            out[t] = a[t]
 
+    for value, want in STORED[kind]:
         if value == value or place == "global":
             got = run(kernel, value, np.zeros(32, kind))
             assert (got == want).all(), (value, got[0], want)

@@ -44,10 +44,11 @@ def convolved(
     """Convolve, and give the walk too. what: the entry. how: stride, padding, dilation, of numbers and tuples. The
     others: as of `conv2d`."""
     form, given = (epilogue.form, epilogue.tensors) if isinstance(epilogue, Epilogue) else (epilogue, [])
-    make = lambda: _prepared(what, x, weight, bias, how, epilogue, out, out_dtype, cut)  # noqa: E731
+    fresh: list[Any] = []
+    of = what, x, weight, bias, how, epilogue, out, out_dtype, cut, fresh
     static = (what, how, form, out_dtype, cut)
-    launch, empty, walk = remembered(_known, [x, weight, bias, out, *given], static, make)
-    out = empty() if out is None else out
+    launch, empty, walk = remembered(_known, [x, weight, bias, out, *given], static, _prepared, of)
+    out = out if out is not None else fresh[0] if fresh else empty()
     tensors = [x, weight, out, *([] if bias is None else [bias]), *flat(given, out.ndim)]
     launch(*[t.detach() if t.requires_grad else t for t in tensors])
     return out, walk
@@ -55,12 +56,14 @@ def convolved(
 
 def _prepared(
     what: str, x: Any, weight: Any, bias: Any, how: tuple[Any, Any, Any], epilogue: Epilogue | None, out: Any,
-    out_dtype: Any, cut: Plan | Umma | Warps | None,
+    out_dtype: Any, cut: Plan | Umma | Warps | None, fresh: list[Any],
 ) -> tuple[Any, Any, Walk]:  # fmt: skip
-    """Check what is given, and give what launches all that is like it, what makes its result, and the walk."""
+    """Check what is given, and give what launches all that is like it, what makes its result, and the walk. fresh: gets
+    the result that was planned with, for this call: its launch is packed already."""
     walk, shape, dtype = _plan(what, x, weight, how, epilogue, out_dtype)
     device = x.device
     result = given_or(what, x, shape, dtype, out, out_dtype)
+    fresh.append(result)
     steps = steps_of(what, result, bias, epilogue)
     for name, t in (("x", x), ("weight", weight), ("out", result)):
         entry.check(what, name, t, last=False, like=x)

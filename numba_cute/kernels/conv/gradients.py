@@ -19,13 +19,12 @@ from ..gemm.plan import Plan
 from ..memo import remembered
 from . import windows
 from .fit import as_it_lies, dense, fit, padded
-from .operands import Columns, Walk, whole
+from .operands import UNIT, Columns, Walk, whole
 from .plan import Groups, chosen_parts, edge_of
 from .sums import ADD_UP
 from .tensors import channels_last, check, check_steps, family_of, pixels_of, placed, vectors
 from .windows import Window
 
-UNIT = 64  # channels of 16 bits that TMA loads together
 _known: dict[Any, Any] = {}
 
 
@@ -35,12 +34,16 @@ def gradient_of_filters(
     """Write the gradient of a convolution's filters. what: the entry, for messages. x: the images. dy: the gradient of
     the output. dw: the gradient. walk: of the convolution. cut: a Warps, for
     mma.sync, or what `chosen_parts` gives, by TMA; by default what a model finds fastest."""
-    make = lambda: _planned(what, x, dy, dw, walk, cut)  # noqa: E731
-    remembered(_known, [x, dy, dw], (what, walk, cut), make)(x, dy, dw)
+    fresh: list[Any] = []
+    of = what, x, dy, dw, walk, cut, fresh
+    remembered(_known, [x, dy, dw], (what, walk, cut), _planned, of)(x, dy, dw, *fresh)
 
 
-def _planned(what: str, x: Any, dy: Any, dw: Any, walk: Walk, cut: Any) -> Callable[[Any, Any, Any], None]:
-    """Check what is given, and give what writes the gradients of all that is like it."""
+def _planned(
+    what: str, x: Any, dy: Any, dw: Any, walk: Walk, cut: Any, fresh: list[Any]
+) -> Callable[[Any, Any, Any], None]:
+    """Check what is given, and give what writes the gradients of all that is like it. fresh: gets the memory of sums
+    that was planned with, for this call: its launch is packed already."""
     fitted, outs = fit(x, tuple(dw.shape[2:]), walk), vectors(dy)
     ordered = outs == dy.shape[1]
     images, outputs = as_it_lies(x, fitted.images), as_it_lies(dy, dense if ordered else lambda t: padded(t, outs))
@@ -50,14 +53,17 @@ def _planned(what: str, x: Any, dy: Any, dw: Any, walk: Walk, cut: Any) -> Calla
     if family != entry.WARPS:
         check_steps(what, fitted.walk)
     parts = (_by_warps if family == entry.WARPS else _by_tma)(family, x, dy, outs, fitted.walk, cut)
-    shape, torch = parts.shape, entry.pytorch()
-    sums = torch.empty(shape, dtype=torch.float32, device=x.device)
+    shape, device = parts.shape, x.device
+    sums = _sums(shape, device) if parts.sums is None else parts.sums
+    fresh.append(sums)
     part = sums[0].view(shape[1], *fitted.walk.taps, -1)[: dw.shape[0], ..., : x.shape[1]].movedim(-1, 1)
     how = fitted.back(part).stride(), parts.edge
 
-    def launch(x: Any, dy: Any, dw: Any) -> None:
-        sums = torch.empty(shape, dtype=torch.float32, device=x.device)
-        parts.launch(outputs(dy), images(x), sums)
+    launches = parts.launch
+
+    def launch(x: Any, dy: Any, dw: Any, sums: Any = None) -> None:
+        sums = _sums(shape, device) if sums is None else sums
+        launches(outputs(dy), images(x), sums)
         ADD_UP((sums, dw), how)
 
     return launch
@@ -65,11 +71,18 @@ def _planned(what: str, x: Any, dy: Any, dw: Any, walk: Walk, cut: Any) -> Calla
 
 class Parts(NamedTuple):
     """Sums over parts of the pixels. launch: writes them, of an output's gradient and images. shape: (parts, outputs,
-    K). edge: columns that are in the first part alone."""
+    K). edge: columns that are in the first part alone. sums: memory that a launch was planned with, or None."""
 
     launch: Callable[[Any, Any, Any], None]
     shape: tuple[int, ...]
     edge: int = 0
+    sums: Any = None
+
+
+def _sums(shape: tuple[int, ...], device: Any) -> Any:
+    """Make memory for sums."""
+    torch = entry.pytorch()
+    return torch.empty(shape, dtype=torch.float32, device=device)
 
 
 def _by_tma(family: str, x: Any, dy: Any, outs: int, walk: Walk, cut: Any) -> Parts:
@@ -91,7 +104,8 @@ def _by_tma(family: str, x: Any, dy: Any, outs: int, walk: Walk, cut: Any) -> Pa
         return a, Columns(channels_last(x), walk, each, count), sums
 
     shape = count, outs, columns
-    return Parts(_launched(place, x, dy, shape, own, apart=lengths if apart else None), shape, edge)
+    launch, sums = _launched(place, x, dy, shape, own, apart=lengths if apart else None)
+    return Parts(launch, shape, edge, sums)
 
 
 def _by_windows(x: Any, outs: int, walk: Walk, cut: Window) -> Parts:
@@ -121,11 +135,11 @@ def _by_warps(_: str, x: Any, dy: Any, outs: int, walk: Walk, cut: Any) -> Parts
         return swapped(pixels_of(dy)), warps.Image(channels_last(x), walk, 0), sums
 
     shape = math.ceil(pixels / (cut.row * 8 // dtype.width * share)), outs, depth
-    return Parts(_launched(place, x, dy, shape, cut, share=share), shape)
+    launch, sums = _launched(place, x, dy, shape, cut, share=share)
+    return Parts(launch, shape, sums=sums)
 
 
 def _launched(place: Any, x: Any, dy: Any, shape: tuple[int, ...], cut: Any, **how: Any) -> Any:
-    """Plan a GEMM that writes sums of this shape. place: gives its operands."""
-    torch = entry.pytorch()
-    sums = torch.empty(shape, dtype=torch.float32, device=x.device)
-    return launch_on((dy, x, sums), place, entry.element_type(x), cut, **how)
+    """Plan a GEMM that writes sums of this shape, and give them too. place: gives its operands."""
+    sums = _sums(shape, x.device)
+    return launch_on((dy, x, sums), place, entry.element_type(x), cut, **how), sums

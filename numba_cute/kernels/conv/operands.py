@@ -17,6 +17,8 @@ from numba_cute.seam.ground.records import dataclass
 
 from ..gemm.operands import Source, load_op, tensor_of
 
+UNIT = 64  # channels of 16 bits that TMA loads together
+
 
 @dataclass(frozen=True)
 class Walk:

@@ -12,7 +12,7 @@ import functools
 import itertools
 import math
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from numba_cute import CuteError
 
@@ -24,8 +24,10 @@ from ..gemm.indexed import in_vectors
 from ..gemm.launches import sms_here
 from ..gemm.operands import Source
 from ..gemm.plan import TILES_N, Plan, alone_of, fastest, few, first_of, k_tiles_of, kernel_extents, pieces_of, room_of
-from .operands import whole
-from .windows import UNIT, Window, pitch_of, places_of, stages_of
+from .operands import UNIT, whole
+
+if TYPE_CHECKING:
+    from .windows import Window
 
 
 def cuts(c: Any, k: int, dtype: Any, epilogue: Epilogue | None = None, c_width: int = 16) -> list[Plan]:
@@ -122,6 +124,8 @@ def fits(tile: int, extents: tuple[int, ...]) -> bool:
 def chosen_parts(family: str, x: Any, outs: int, walk: Any, pixels: int) -> Groups | Window:
     """Choose how the gradient of filters is cut, for a family of GPUs whose TMA loads the im2col matrix. x: the images.
     outs, walk: of the filters. pixels: of the output."""
+    from .windows import pitch_of, places_of
+
     found = groups(family, outs, x.shape[1], walk.taps[::-1], pixels, UNIT, sms_here())
     extents = tuple(x.shape[2:])
     pitch = pitch_of(walk, extents) if family == entry.WARPGROUPS else None
@@ -140,6 +144,8 @@ def _of_windows(
 ) -> tuple[Window, float]:
     """The fastest cut into windows, and its microseconds, by a model that knows what a stage of three taps of a row
     takes, by the rows of a CTA, and the CTAs of an SM (`window`)."""
+    from .windows import Window, stages_of
+
     known, (*outer, last), best = tuning.numbers("conv"), taps, (math.inf, Window(1, 1, 1))
     lines, depths = math.prod(outer), math.ceil(places / UNIT)
     for rows, along in itertools.product(range(1, min(3, lines) + 1), range(1, min(3, last) + 1)):

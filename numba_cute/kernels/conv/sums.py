@@ -81,6 +81,16 @@ def add_up(
 def plan(sums: Any, total: Any, strides: tuple[int, ...], edge: int) -> Any:
     """Plan total = sums.sum(0). sums: (parts, rows, columns), float32, dense. total: of other shape. strides: of each
     mode of it, those of a part's elements. edge: columns that are in the first part alone."""
+    overlaps = entry.family_of(entry.target_at(sums)) != entry.WARPS
+    grid, static = arguments(sums, total, strides, edge, overlaps)
+    bound = cute.launch(add_up, grid=grid, block=THREADS, pdl=overlaps)
+    return lambda sums, total: bound(sums, total, *static)
+
+
+def arguments(
+    sums: Any, total: Any, strides: tuple[int, ...], edge: int, overlaps: bool
+) -> tuple[int, tuple[Any, ...]]:
+    """Give the grid, and what `add_up` takes beside both arrays. overlaps: as of it. The others: as of `plan`."""
     steps = entry.strides(total)
     order = sorted(range(len(steps)), key=lambda i: (strides[i], steps[i]))
     shown = [(total.shape[i], strides[i], steps[i]) for i in order if total.shape[i] > 1] or [(1, 1, 1)]
@@ -92,14 +102,11 @@ def plan(sums: Any, total: Any, strides: tuple[int, ...], edge: int) -> Any:
     count, parts = math.prod(extents), sums.shape[0]
     slices = SLICES if parts > 2 * AHEAD else 1
     apart = entry.strides(sums)[0] if parts > 1 else 0
-    overlaps = entry.family_of(entry.target_at(sums)) != entry.WARPS
     static = (
         *(modes(extents, of) for of in both), cute.Int32(count), cute.Int32(parts), cute.Int64(apart),
         (cute.Int32(sums.shape[-1]), cute.Int32(edge)), vector, slices, overlaps,
     )  # fmt: skip
-    grid = math.ceil(count / (THREADS // slices))
-    bound = cute.launch(add_up, grid=grid, block=THREADS, pdl=overlaps)
-    return lambda sums, total: bound(sums, total, *static)
+    return math.ceil(count / (THREADS // slices)), static
 
 
 ADD_UP = entry.Planned(plan, "convolution")

@@ -50,20 +50,23 @@ def transposed(
     """Convolve transposed, and give the walk too, of the convolution whose gradient it is. what: the entry. how:
     stride, padding, output_padding, dilation, of numbers and tuples. The others: as of `conv_transpose2d`."""
     form, given = (epilogue.form, epilogue.tensors) if isinstance(epilogue, Epilogue) else (epilogue, [])
-    make = lambda: _planned(what, x, weight, bias, how, epilogue, out, cut)  # noqa: E731
-    launch, shape, walk = remembered(_known, [x, weight, bias, out, *given], (what, how, form, cut), make)
-    out = result_of(x.device, shape, x.dtype) if out is None else out
+    fresh: list[Any] = []
+    of, static = (what, x, weight, bias, how, epilogue, out, cut, fresh), (what, how, form, cut)
+    launch, shape, walk = remembered(_known, [x, weight, bias, out, *given], static, _planned, of)
+    out = out if out is not None else fresh[0] if fresh else result_of(x.device, shape, x.dtype)
     launch(x, weight, out, *([] if bias is None else [bias]), *flat(given, out.ndim))
     return out, walk
 
 
 def _planned(
     what: str, x: Any, weight: Any, bias: Any, how: tuple[Any, Any, Any, Any], epilogue: Epilogue | None, out: Any,
-    cut: Plan | Umma | Warps | None,
+    cut: Plan | Umma | Warps | None, fresh: list[Any],
 ) -> tuple[Any, tuple[int, ...], Walk]:  # fmt: skip
-    """Check what is given, and give what launches all that is like it, the result's shape, and the walk."""
+    """Check what is given, and give what launches all that is like it, the result's shape, and the walk. fresh: gets
+    the result that was planned with, for this call: its launch is packed already."""
     walk, shape = _plan(what, x, weight, how)
     result = given_or(what, x, shape, x.dtype, out, None)
+    fresh.append(result)
     steps = steps_of(what, result, bias, epilogue)
     _check_epilogue(what, walk, result, x, epilogue)
     check(what, "out", result)

@@ -32,9 +32,9 @@ from ..gemm import multiply
 from ..gemm.operands import load_op
 from ..gemm.output import partition
 from ..gemm.plan import mma_op, smem_layout
-from .operands import Walk, walked, whole
+from .operands import UNIT, Walk, walked, whole  # UNIT: outputs, or channels, of a tile
 
-UNIT, DEPTH = 64, 64  # outputs, or channels, of a tile; places of a stage
+DEPTH = 64  # places of a stage
 MOST_ROWS, MOST_TAPS = 3, 3  # rows of taps of a CTA, and taps of each
 STAGES = 6
 SMEM = cute.target("sm_90a").smem_per_block - 1024

@@ -137,9 +137,10 @@ def _launched(
 ) -> Any:  # fmt: skip
     """Launch what was prepared for tensors like these, and give the result. rows: the indices, or None."""
     tensors = [a, b, out, *given, *rows]
-    of = a, b, rows, out, out_dtype, epilogue, cut
+    fresh: list[Any] = []
+    of = a, b, rows, out, out_dtype, epilogue, cut, fresh
     launch, empty = remembered(_known, tensors, (form, out_dtype, cut), _prepared, of)
-    tensors[2] = out = empty() if out is None else out
+    tensors[2] = out = out if out is not None else fresh[0] if fresh else empty()
     launch(*[t.detach() if t.requires_grad else t for t in tensors if t is not None])
     return out
 
@@ -241,11 +242,14 @@ OPERATOR = entry.Operator(
 
 
 def _prepared(
-    a: Any, b: Any, rows: Any, out: Any, out_dtype: Any, epilogue: Epilogue | None, cut: Plan | Warps | None
-) -> tuple[Callable[..., None], Callable[[], Any]]:
+    a: Any, b: Any, rows: Any, out: Any, out_dtype: Any, epilogue: Epilogue | None, cut: Plan | Warps | None,
+    fresh: list[Any],
+) -> tuple[Callable[..., None], Callable[[], Any]]:  # fmt: skip
     """Check what `matmul` was given, and plan it for all that is like it: give what launches on a, b, a result, the
-    epilogue's tensors and the indices, and what makes such a result."""
+    epilogue's tensors and the indices, and what makes such a result. fresh: gets the result that was planned with, for
+    this call: its launch is packed already."""
     c = result_of(a, b, epilogue, rows, out, out_dtype, cut)
+    fresh.append(c)
     family = entry.check_target("matmul", a, entry.WARPGROUPS, entry.TENSOR_MEMORY, entry.WARPS)
     if isinstance(cut, (Plan, Umma)) and family != (entry.WARPGROUPS if isinstance(cut, Plan) else entry.TENSOR_MEMORY):
         name, has = entry.target_at(a).name, "wgmma" if isinstance(cut, Plan) else "tcgen05"
