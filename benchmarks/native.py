@@ -9,10 +9,12 @@ numba-cuda-mlir (the extra `mlir`).
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import tempfile
 import warnings
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,8 @@ from . import harness
 from .code_kernels import OURS, figures_of
 from .harness import ROOT, Entry, Figure, Result
 
+KEPT = harness.RESULTS / "native.json"
+MLIR = version("numba-cuda-mlir")  # an ImportError, where it is not installed: there is nothing to measure
 SHOWN = ("registers", "spill_stores", "local", "all", "loop")
 WAYS = {"usual": None, "mlir": "mlir"}
 
@@ -71,14 +75,16 @@ def run(options: argparse.Namespace) -> Result:
     for name in tqdm([n for n in KERNELS if any(part in n for part in options.kernels)], disable=None):
         found[name] = {way: _compiled(KERNELS[name], backend) for way, backend in WAYS.items()}
     print(table(found))
+    before = json.loads(KEPT.read_text())["kernels"] if KEPT.exists() else {}
+    every = {**before, **found}  # what was not chosen stays as it was
     figures = {
         f"{name}, {way}: {what}": Figure(held[way][what], "")
-        for name, held in found.items()
+        for name, held in every.items()
         for way in WAYS
         for what in ("all", "loop")
         if what in held[way]
     }
-    return Result(figures, {"kernels": found})
+    return Result(figures, {"numba-cuda-mlir": MLIR, "kernels": every})
 
 
 def _compiled(make: Callable[[], Any], backend: str | None) -> dict[str, Any]:
