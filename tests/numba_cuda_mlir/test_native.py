@@ -17,6 +17,7 @@ from numba import cuda
 from numba.cuda.cudadrv import nvvm
 
 import numba_cute as cute
+from benchmarks import harness
 from benchmarks.code_kernels import OURS
 from numba_cute import config
 from numba_cute.compiler.ground import versions
@@ -177,6 +178,12 @@ def test_alignment_and_what_is_said_of_loops_and_branches_is_kept():
 
 
 # ---------------------------------------------------------------------- kernels
+@pytest.fixture(autouse=True)
+def examples(monkeypatch):
+    """What compiles the examples imports them."""
+    monkeypatch.syspath_prepend(str(harness.ROOT / "examples"))
+
+
 def figures(name):
     made = OURS[name]()
     used = made.resources
@@ -271,10 +278,11 @@ def test_without_the_package_or_with_another_version_it_is_refused(found, monkey
 @pytest.mark.slow
 def test_without_the_setting_nothing_of_it_is_loaded():
     code = (
-        "import sys, numba_cute as cute; from benchmarks.code_kernels import OURS; OURS['example elementwise']()\n"
+        "import sys; from benchmarks import code_kernels, harness\n"
+        "harness.load('code'); code_kernels.OURS['example elementwise']()\n"
         "assert not {m for m in sys.modules if m.startswith('numba_cuda_mlir.') or m.endswith('host.dialect')}"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=harness.ROOT)
 
 
 def test_the_disk_cache_tells_backends_apart():
