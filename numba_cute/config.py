@@ -16,6 +16,8 @@ from .seam import CuteError
 from .seam.ground.folding import unfolded_where
 from .seam.ground.records import dataclass
 
+Backend = str | None
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -27,6 +29,7 @@ class Settings:
     cache_wait: how many seconds to wait for another process that compiles the same kernel, before it is compiled here
     too. tuned: the directory of what `autotune` found, in place of numba_cute/tuned in the user's cache.
     check_launches: compare what launches in machine code give the driver with the arguments packed again.
+    backend: "mlir" has kernels compiled by way of MLIR, an experiment (docs/numba_cuda_mlir.md).
     """
 
     ptxas: str | None = None
@@ -38,6 +41,7 @@ class Settings:
     cache_wait: float = 60.0
     tuned: str | None = None
     check_launches: bool = False
+    backend: Backend = None
 
 
 _MOST_SECONDS = 10**8
@@ -54,10 +58,17 @@ def _seconds(name: str, text: str) -> float:
     return found
 
 
+def _backend(name: str, text: str) -> str:
+    if text != "mlir":
+        raise CuteError(f"NUMBA_CUTE_{name.upper()}={text}: there is mlir; unset it for what is usual")
+    return text
+
+
 _KINDS: dict[str, Callable[[str, str], Any]] = {
     "bool": lambda _, text: text not in ("0", "false"),
     "float": _seconds,
     "str | None": lambda _, text: text,
+    "Backend": _backend,
 }
 
 

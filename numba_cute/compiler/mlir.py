@@ -12,12 +12,11 @@ import sys
 from typing import Any
 
 from ..seam import CuteError
-from .ground.versions import Package
+from .ground.versions import NUMBA_CUDA_MLIR as MLIR
 from .patches import Patch, apply
 
 _MODULE = "numba_cuda_mlir.descriptor"
 """The module that has its kernels and their launches."""
-MLIR = Package("numba-cuda-mlir", ("0.6.0",))
 
 
 def patches() -> tuple[Patch, ...]:

@@ -46,7 +46,7 @@ from .ground.numba_cuda import (
     untyped_passes,
 )
 from .ground.versions import NUMBA_CUDA, Package
-from .host import debugging, disk_cache, kernel, kernels, refused
+from .host import backend, debugging, disk_cache, kernel, kernels, refused
 from .host.native import sites
 from .passes import closure_calls, frequent, inlining, lower, methods, reading, rewrites, rounds, running, ssa, uses
 from .passes.comprehensions import HANDLERS
@@ -207,6 +207,11 @@ PATCHES: tuple[Patch, ...] = (
     Patch(
         compiler.nvvm.CompilationUnit, "compile", nvvm.hearing_interrupts, digest="cb127374dedda007",
         why="to answer Ctrl-C while libNVVM compiles its own kernels, and to say which shape all their blocks have",
+    ),
+    Patch(
+        codegen.CUDACodeLibrary, "get_asm_strs", backend.choosing, digest="9c13c652755ee3fb",
+        why="to have its own kernels go through MLIR, where that is asked for",
+        reads=(codegen.CUDACodeLibrary.get_ltoir, codegen.CUDACodeLibrary.finalize),
     ),
     Patch(
         compiler.nvvm, "set_cuda_kernel", entry.marking, digest="20c8e9dc50bd7135",

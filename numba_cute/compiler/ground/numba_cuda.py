@@ -167,6 +167,7 @@ PRIVATE: dict[str, dict[str, str]] = {
         "what the disk cache keeps of a kernel's code, and gives back",
         "_ensure_cc _max_registers _lto _nvvm_options": "to assemble a kernel with ptxas as Numba would, and its twins",
         "_create_empty_module": "what it asks libNVVM, which a check stands in for",
+        "_llvm_strs": "what it gives libNVVM, for kernels that go through MLIR (host/backend.py)",
     },
     "numba.cuda.cudadrv.driver": {"_Linker _object_codes": "to compile CUDA C++ for this library's kernels by nvrtc"},
     "numba.cuda.cudadrv.nvvm": {"_datalayout": "what a check answers in libNVVM's place"},
@@ -229,6 +230,9 @@ PRIVATE: dict[str, dict[str, str]] = {
     "numba_cuda_mlir.descriptor": {
         "_ArgMarshaller _available_launch_config _launch_stream _stream_ref _configure_cached":
         "launches of that package, which this library's kernels go through (mlir.py)"
+    },
+    "numba_cuda_mlir.mlir_optimization": {
+        "_get_llvm70_capi _get_op_ptr _get_single_gpu_module": "the way from MLIR to LLVM's IR (host/backend.py)"
     },
     "numba_cuda_mlir.decorators": {"_get_schema": "which options of its jit are as usual (mlir.py)"},
 }  # fmt: skip

@@ -47,6 +47,7 @@ class Package:
 
 
 NUMBA_CUDA = Package("numba-cuda", ("0.30.4",))
+NUMBA_CUDA_MLIR = Package("numba-cuda-mlir", ("0.6.0",))
 
 
 def _number(text: str) -> tuple[int, ...]:

@@ -110,7 +110,7 @@ def key_of(py_func: Any, argtypes: Any, options: dict[str, Any], target: str, wh
         if options.get(name):
             return Key(None, f"it has the option `{name}`")
     lines = (py_func.__code__.co_filename, _lines(py_func.__code__)) if options.get("lineinfo") else None
-    made_with = (what, target, _versions(), _environment(), _assembler(), lines)
+    made_with = (what, target, _versions(), _environment(), _assembler(), lines, config.current().backend)
     try:
         text = fingerprint(
             (made_with, "what compiles"), (tuple(argtypes), "an argument"), (options, "an option"),
