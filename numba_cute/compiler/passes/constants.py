@@ -76,18 +76,26 @@ class _RunTime(seam.Signal):
 _FAULTY = (*FAULTS, _RunTime)
 
 
-class _Unknown:
-    """A run-time part of an argument that is otherwise known."""
+class _Unknown(seam.Leaf):
+    """A run-time part of an argument that is otherwise known. Python of the user's that computes with it, or compares
+    it, has no value. It is no int, as Python has it: such parts are of CuTe's types or of NumPy's."""
 
     def _computed(self, other: Any = 0) -> Any:
         if isinstance(other, (int, float, _Unknown)):
             raise _RunTime
         return NotImplemented
 
+    def _asked(self, *_: Any) -> Any:
+        raise _RunTime
 
-_ARITHMETIC = "add sub mul floordiv mod and or xor lshift rshift"
+
+_ARITHMETIC = "add sub mul floordiv truediv mod divmod pow and or xor lshift rshift"
 for _name in (*_ARITHMETIC.split(), *(f"r{n}" for n in _ARITHMETIC.split()), "lt", "le", "gt", "ge", "neg", "invert"):
     setattr(_Unknown, f"__{_name}__", _Unknown._computed)
+for _name in ("eq", "ne", "bool", "pos", "abs", "int", "float", "complex", "index", "round", "trunc", "floor", "ceil"):
+    setattr(_Unknown, f"__{_name}__", _Unknown._asked)
+for _name in ("hash", "iter", "len", "getitem", "contains", "call", "repr", "format"):
+    setattr(_Unknown, f"__{_name}__", _Unknown._asked)
 
 
 class Constants:
