@@ -10,7 +10,7 @@ import pytest
 from numba import cuda
 
 import numba_cute as cute
-from numba_cute.seam import frozen
+from numba_cute.seam import frozen, traced
 
 from ..native import Native
 
@@ -64,3 +64,22 @@ def test_what_a_property_cannot_say_before_the_run_is_refused_by_both(text):
         cute.simulate(kernel)[1, 1](box, out)
     with pytest.raises(cute.CuteError, match=REFUSED[text]):
         cute.compile(kernel, (box, out), arch="sm_90a")
+
+
+@traced
+def is_int(x):
+    return 1 if isinstance(x, int) else 2
+
+
+@cuda.jit
+def asks(n, out):
+    out[0], out[1], out[2] = is_int(n), is_int(cuda.threadIdx.x), is_int(cute.Int32(n))
+    out[3], out[4] = is_int(n + 1), is_int(4)
+
+
+@pytest.mark.parametrize("n", [3, np.int32(3), cute.Int32(3)], ids=lambda n: type(n).__name__)
+def test_a_number_at_run_time_is_no_int_to_traced_functions(n):
+    simulated, compiled = np.zeros(5, np.int32), np.zeros(5, np.int32)
+    cute.simulate(asks)[1, 1](n, simulated)
+    Native(asks, (n, compiled)).run(1, n, compiled)
+    assert simulated.tolist() == compiled.tolist() == [2, 2, 2, 2, 1]

@@ -126,10 +126,11 @@ class NumberLeaf(seam.Leaf):
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
-        """Return for `isinstance` in the user's Python the class that Python has for such a number."""
+        """Return for `isinstance` in a plain function of the user's the class that Python has for such a number. In
+        traced functions it is no int, as in the simulator."""
         if sys._getframe(1).f_globals.get("__name__") == "functools":
             raise CuteError(NO_DISPATCH)
-        return class_of_number(self.type) or NumberLeaf if is_users_frame(sys._getframe(1)) else NumberLeaf
+        return class_of_number(self.type) or NumberLeaf if _is_plain(sys._getframe(1)) else NumberLeaf
 
     def __repr__(self) -> str:
         if texts.decides():
