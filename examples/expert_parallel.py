@@ -9,12 +9,11 @@ Checked against torch's products, with the matrices of all ranks; a CUDA graph o
 """
 
 import argparse
-import os
 
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
-from tensor_parallel import milliseconds, off
+from tensor_parallel import check, end, start
 
 from numba_cute.kernels.distributed import ExpertParallel
 from numba_cute.kernels.gemm import swiglu
@@ -68,29 +67,13 @@ def main():
     parser.add_argument("--experts", type=int, default=64)
     parser.add_argument("--topk", type=int, default=8)
     args = parser.parse_args()
-    device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
-    torch.cuda.set_device(device)
-    dist.init_process_group("nccl", device_id=device)
-    torch.manual_seed(dist.get_rank())
+    start()
 
     layer = MixtureOfExperts(args.tokens, args.model, args.inner, args.experts, args.topk)
     x = torch.randn(args.tokens, args.model, device="cuda", dtype=torch.bfloat16)
-    first = off(layer(x), layer.reference(x))
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        out = layer(x)
-    replays = []
-    for _ in range(3):
-        x.normal_()
-        graph.replay()
-        replays.append(off(out, layer.reference(x)))
+    check("experts", layer, x)
     layer.experts.check()
-    assert max(first, *replays) < 1e-2, (first, replays)
-    time = milliseconds(graph.replay)
-    if dist.get_rank() == 0:
-        print(f"off by {first:.1e}, replayed by {max(replays):.1e}; {time:.3f} ms")
-    dist.barrier()
-    dist.destroy_process_group()
+    end()
 
 
 if __name__ == "__main__":

@@ -10,12 +10,11 @@ Checked against NCCL and torch's products, and timed beside them. Needs Hopper G
 """
 
 import argparse
-import os
 
 import torch
 import torch.distributed as dist
 import torch.distributed._symmetric_memory as symm_mem
-from tensor_parallel import milliseconds, off
+from tensor_parallel import end, milliseconds, off, start
 
 from numba_cute.kernels.distributed import all_gather_matmul, matmul_reduce_scatter
 
@@ -79,10 +78,7 @@ def main():
     parser.add_argument("--columns", type=int, default=8192)
     parser.add_argument("--features", type=int, default=28672)
     args = parser.parse_args()
-    device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
-    torch.cuda.set_device(device)
-    dist.init_process_group("nccl", device_id=device)
-    torch.manual_seed(dist.get_rank())
+    device = start()
 
     rows = symm_mem.empty((args.features // dist.get_world_size(), args.columns), dtype=torch.bfloat16, device=device)
     rows.normal_(std=args.columns**-0.5).requires_grad_()
@@ -94,8 +90,7 @@ def main():
     times = [milliseconds(lambda layer=layer: step(layer, x, rows, grad)) for layer in (Linear, ByNCCL)]
     if dist.get_rank() == 0:
         print(f"off by {max(found):.1e}; forward and backward {times[0]:.3f} ms, by NCCL and torch {times[1]:.3f} ms")
-    dist.barrier()
-    dist.destroy_process_group()
+    end()
 
 
 if __name__ == "__main__":

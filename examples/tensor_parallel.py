@@ -94,6 +94,21 @@ class MLP(TensorParallel):
         return F.silu(gate) * up
 
 
+def start():
+    """Join the group that torchrun made, on this rank's GPU, which is returned."""
+    device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+    torch.cuda.set_device(device)
+    dist.init_process_group("nccl", device_id=device)
+    torch.manual_seed(dist.get_rank())
+    return device
+
+
+def end():
+    """Leave it, once all have come here."""
+    dist.barrier()
+    dist.destroy_process_group()
+
+
 def off(got, want):
     """Give the distance of a result from another, of its size."""
     return float((got.double() - want.double()).norm() / want.double().norm())
@@ -140,17 +155,13 @@ def main():
     parser.add_argument("--hidden", type=int, default=28672)
     parser.add_argument("--heads", type=int, nargs=2, default=(64, 8), help="of queries, of keys and values")
     args = parser.parse_args()
-    device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
-    torch.cuda.set_device(device)
-    dist.init_process_group("nccl", device_id=device)
-    torch.manual_seed(dist.get_rank())
+    start()
 
     rows = args.rows // dist.get_world_size()
     x = torch.randn(rows, args.model, device="cuda", dtype=torch.bfloat16)
     check("attention", Attention(rows, args.model, args.heads), x)
     check("MLP", MLP(rows, args.model, args.hidden), x)
-    dist.barrier()
-    dist.destroy_process_group()
+    end()
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from numba_cute.kernels.attention import (
     umma_softmax,
 )
 from numba_cute.kernels.conv import sums, windows
-from numba_cute.kernels.distributed import bringing, combine, dispatch, routes, scatter, sums as sums_of_gpus
+from numba_cute.kernels.distributed import bringing, combine, dispatch, ring, routes, scatter, sums as sums_of_gpus
 from numba_cute.kernels.gemm import grouped_outer, groups, umma_grouped
 from numba_cute.kernels.rows import bound, groupnorm, norm_parts
 
@@ -152,13 +152,15 @@ KERNELS = [
            _behind(_windows(0), 2)),
     kernel("kernels: what other GPUs have", bringing, "reserve initialise Bringing.await_pieces Bringing.bring",
            GATHERED, _of_parts(24), _of_parts(24, causal=True), _of_parts(32, causal=True, zigzag=True)),
-    kernel("kernels: parts of other GPUs", scatter, "Sending.await_room Sending.store_tiles Sending.fill "
+    kernel("kernels: memory of other GPUs that is written", ring, "Telling.await_room", SCATTERED,
+           partial(test_experts.in_a_row, 1, 2)),
+    kernel("kernels: parts of other GPUs", scatter, "Sending.store_tiles Sending.fill "
            "Sending.await_part Sending.sent Sending.add_parts", SCATTERED, _of_ranks(ranks.Reduced, 48, 64, 72)),
     kernel("kernels: sums over GPUs", sums_of_gpus, "add_up await_parts bring_sums await_sums",
            _of_ranks(ranks.Reduced, 24, 64, 72, once=True), _of_ranks(ranks.Reduced, 48, 64, 72)),
     kernel("kernels: where tokens go", routes, "choose sort sort_all find_room route", TRAVELLING),
     kernel("kernels: rows that are brought alone", dispatch, "bring", TRAVELLING),
-    kernel("kernels: rows that go back", combine, "send_back Returning.await_room Returning.add_up Returning.await_all",
+    kernel("kernels: rows that go back", combine, "send_back Returning.add_up Returning.await_all",
            TRAVELLING, partial(test_experts.travels, True), partial(test_experts.in_a_row, 1, 2)),
     kernel("kernels: sums of parts", sums, "add_up", SUMS, _behind(SUMS, 2)),
 ]  # fmt: skip

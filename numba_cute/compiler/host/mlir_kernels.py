@@ -237,7 +237,7 @@ def owns(function: Any) -> bool:
 
 
 def _answer(ask: Callable[[], bool]) -> bool:
-    """Ask something of objects of the user's: what raises then is none of this library's."""
+    """Ask something of the user's objects. One that raises when it is asked belongs to the user: the answer is no."""
     try:
         return ask()
     except Exception:

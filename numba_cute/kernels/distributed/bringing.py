@@ -14,6 +14,7 @@ import numba_cute as cute
 from numba_cute import arch
 from numba_cute.seam import current, frozen, traced
 
+from ..gemm.exchange import Exchange
 from .ring import READ, READY, blocks_of
 
 BYTES = 512
@@ -71,6 +72,26 @@ def reserve(smem: Any, tidx: Any, dtype: Any, of: Slots) -> tuple[Any, Any]:
 
     current().when(current().compare("==", tidx, 0), initialise)
     return pieces, barriers
+
+
+@frozen
+class Brings(Exchange):
+    """An exchange that brings A's rows, of elements `dtype`, from other GPUs, by `slots`."""
+
+    dtype: Any
+    slots: Slots
+
+    registers = 56, 224
+
+    @property
+    def memory(self) -> int:
+        """Count the bytes of shared memory that pieces take."""
+        return self.slots.memory
+
+    @property
+    def brings(self) -> bool:
+        """Say whether A's rows come from other GPUs."""
+        return True
 
 
 @cute.struct

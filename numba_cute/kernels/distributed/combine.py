@@ -20,7 +20,7 @@ from numba_cute.seam import current, frozen, quotient, remainder, traced
 
 from ..gemm.exchange import Exchange
 from ..gemm.indexed import BEYOND, VECTOR, Rows
-from .ring import READY, around, blocks_of
+from .ring import Telling, around, blocks_of
 from .routes import SENT, WARP, WRONG
 from .sums import vector_at
 
@@ -103,29 +103,15 @@ class Combine(Exchange):
         """Find the launch's epoch. All threads, before they meet."""
         return Returning(self, self.signals.epoch())
 
+    @traced
+    def peer(self, hop: Any) -> Any:
+        """Give the GPU that is so many before this one in the ring."""
+        return around(self.rank + hop, self.signals.world)
+
 
 @cute.struct
-class Returning:
+class Returning(Telling):
     """A block's part in it."""
-
-    of: Any
-    epoch: Any
-
-    def talk(self):
-        """Tell the other GPUs that this launch has begun, and count it. A whole warp."""
-        block, blocks = blocks_of()
-        if arch.lane_idx() == 0:
-            if block == 0:
-                for hop in range(1, self.of.signals.world):
-                    self.of.signals.put(around(self.of.rank + hop, self.of.signals.world), READY, self.epoch)
-            self.of.signals.advance(blocks)
-
-    def await_room(self):
-        """Wait until all GPUs have begun this launch: what they added up in the one before is read. A whole warp."""
-        if arch.lane_idx() == 0:
-            for hop in range(1, self.of.signals.world):
-                self.of.signals.wait(around(self.of.rank + hop, self.of.signals.world), READY, self.epoch)
-        arch.sync_warp()
 
     def add_up(self, totals, thread):
         """Say that this block has sent all, wait until all GPUs have, and add up this block's share. All threads that
@@ -151,7 +137,7 @@ class Returning:
         if arch.atomic_add(self.of.ended.iterator, 1, sem="acq_rel", scope="sys") == blocks - 1:
             self.of.ended[0] = 0
             for hop in range(self.of.signals.world):
-                self.of.signals.put(around(self.of.rank + hop, self.of.signals.world), SENT, self.epoch)
+                self.of.signals.put(self.of.peer(hop), SENT, self.epoch)
 
     def await_all(self, thread):
         """Wait until all GPUs have sent all, each thread for one of them."""

@@ -19,8 +19,7 @@ from numba_cute.nvgpu import cpasync
 from numba_cute.seam import current, frozen, quotient, remainder, traced
 
 from ..gemm.dense import TILE_M
-from ..gemm.exchange import Exchange
-from .bringing import Bringing, Slots, reserve
+from .bringing import Bringing, Brings, Slots, reserve
 from .ring import around
 
 MOST_BYTES = 4096
@@ -54,14 +53,12 @@ def parts_of(nbytes: int) -> Parts:
 
 
 @frozen
-class Dispatch(Exchange):
+class Dispatch(Brings):
     """Other GPUs' rows as the kernel has them. rank: this GPU's number. slots: of the pieces. there: tokens of all
     GPUs, (tokens, hidden, GPUs). here: rows that come, (capacity, hidden). pairs, origins, ends, arrived, signals: as
     of `Routes`; topk: the pairs of a token. across: pieces of a row. ended: blocks of this launch that have brought
     their share."""
 
-    dtype: Any
-    slots: Parts
     rank: Any
     there: Any
     here: Any
@@ -74,18 +71,7 @@ class Dispatch(Exchange):
     ended: Any
     signals: Any
 
-    registers = 56, 224
     asks = False
-
-    @property
-    def memory(self) -> int:
-        """Count the bytes of shared memory that pieces take."""
-        return self.slots.memory
-
-    @property
-    def brings(self) -> bool:
-        """Say whether A's rows come from other GPUs."""
-        return True
 
     def begin(self, smem: Any, tidx: Any) -> Arriving:
         """Reserve shared memory, and find the launch's epoch. All threads, before they meet."""

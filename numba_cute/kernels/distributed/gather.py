@@ -13,22 +13,19 @@ import numba_cute as cute
 from numba_cute.seam import frozen, quotient, traced
 
 from ..gemm.dense import TILE_M, at, tiles_of
-from ..gemm.exchange import Exchange
 from ..gemm.output import partition
-from .bringing import Bringing, Slots, reserve
+from .bringing import Bringing, Brings, reserve
 from .ring import Ring, around
 
 
 @frozen
-class Gather(Exchange):
+class Gather(Brings):
     """Other GPUs' rows as the kernel has them. rank: this GPU's number in the group. tma_own, own: how the kernel loads
     of A where it lies, (rows, K, GPUs). tma_load, there, tma_store, here: how pieces are brought from there to this
     GPU's memory, which has the same modes. slots: of the pieces. rows, columns, each: pieces along the modes of A, and
     of a GPU, the last two divisors. arrived: how many have come, of the launches until now, a number for each block of
     rows. ended: blocks of this launch that have brought their share. signals: of `Signals`."""
 
-    dtype: Any
-    slots: Slots
     rank: Any
     tma_own: Any
     own: Any
@@ -43,18 +40,7 @@ class Gather(Exchange):
     ended: Any
     signals: Any
 
-    registers = 56, 224
     asks = True
-
-    @property
-    def memory(self) -> int:
-        """Count the bytes of shared memory that pieces take."""
-        return self.slots.memory
-
-    @property
-    def brings(self) -> bool:
-        """Say whether A's rows come from other GPUs."""
-        return True
 
     def schedule(self, tiles: Any, cluster: Any, swizzle: int, along_m: bool) -> Any:
         """Make the order of the tiles, which begins with this GPU's own rows."""

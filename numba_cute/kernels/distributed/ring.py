@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numba_cute as cute
 from numba_cute import arch, utils
 from numba_cute.seam import current, frozen, traced
 
@@ -39,3 +40,27 @@ def blocks_of() -> tuple[Any, Any]:
     """Give this block's number, and how many blocks there are."""
     (x, y, z), (across, along, depth) = arch.block_idx(), arch.grid_dim()
     return (z * along + y) * across + x, across * along * depth
+
+
+@cute.struct
+class Telling:
+    """A block's part in an exchange that writes to other GPUs' memory. of: the exchange. epoch: the launch's."""
+
+    of: Any
+    epoch: Any
+
+    def talk(self):
+        """Tell the other GPUs that this launch has begun, and count it. A whole warp."""
+        block, blocks = blocks_of()
+        if arch.lane_idx() == 0:
+            if block == 0:
+                for hop in cute.range(1, self.of.signals.world, unroll=1):
+                    self.of.signals.put(self.of.peer(hop), READY, self.epoch)
+            self.of.signals.advance(blocks)
+
+    def await_room(self):
+        """Wait until all GPUs have begun this launch: what they added up in the one before is read. A whole warp."""
+        if arch.lane_idx() == 0:
+            for hop in cute.range(1, self.of.signals.world, unroll=1):
+                self.of.signals.wait(self.of.peer(hop), READY, self.epoch)
+        arch.sync_warp()

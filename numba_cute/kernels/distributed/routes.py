@@ -27,7 +27,7 @@ WARP, EVERY = 32, 0xFFFFFFFF
 TOGETHER = 4
 """Pairs of a lane that are read at once."""
 NOWHERE, WRONG = -1, -2
-"""In the place of a pair's expert: there is none; it is none of the experts, or there was no room."""
+"""Numbers in the place of a pair's expert: it has none; its index is too large, or there was no room."""
 OVERFLOWED, NEEDED, NAMED = 0, 1, 2
 """Words of a report: the rank that had no room, and 1; how many rows it was to take; an expert that there is not."""
 WORDS = 4

@@ -18,7 +18,7 @@ from numba_cute.seam import current, frozen, traced
 from ..gemm.dense import at, tiles_of
 from ..gemm.exchange import Exchange
 from ..gemm.output import ROWS, of_warpgroup, partition
-from .ring import READY, SLOTS, Ring, around, blocks_of
+from .ring import SLOTS, Ring, Telling, around
 from .sums import add_up, bring_sums
 
 
@@ -96,28 +96,8 @@ class Scatter(Exchange):
 
 
 @cute.struct
-class Sending:
+class Sending(Telling):
     """A block's part in it."""
-
-    of: Any
-    epoch: Any
-
-    def talk(self):
-        """Tell the other GPUs that this launch has begun, and count it. A whole warp."""
-        block, blocks = blocks_of()
-        if arch.lane_idx() == 0:
-            if block == 0:
-                for hop in cute.range(1, self.of.signals.world, unroll=1):
-                    self.of.signals.put(self.of.peer(hop), READY, self.epoch)
-            self.of.signals.advance(blocks)
-
-    def await_room(self):
-        """Wait until all GPUs have begun this launch: what they added up in the one before is read. A whole warp."""
-        if arch.lane_idx() == 0:
-            for hop in cute.range(1, self.of.signals.world, unroll=1):
-                self.of.signals.wait(self.of.peer(hop), READY, self.epoch)
-        arch.sync_warp()
-        arch.fence_proxy("async")
 
     # ------------------------------------------------------------------ the warps that store
     def store_or_talk(self, warp, scheduler, pieces, sC, copies, own_pieces):
@@ -141,6 +121,7 @@ class Sending:
         work = scheduler.get_current_work()
         self.fill(group, work.tile_idx, pieces, shared, 0, slots)
         self.await_room()
+        arch.fence_proxy("async")
         while work.is_valid_tile:
             m, n, owner = work.tile_idx
             turns = cute.Int32(self.of.others if self.of.owns(owner) else 1)

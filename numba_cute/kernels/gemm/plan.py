@@ -267,7 +267,7 @@ def arguments(
         pieces_of_work = alone + (work - alone) * splits
         clusters = math.ceil(pieces_of_work / math.ceil(pieces_of_work / most_clusters))
     else:
-        schedule = Shares(*order, cute.Int32(alone) if cut.tail else 0, splits, all_shared=not cut.tail)
+        schedule = Shares(*order, cute.Int32(alone) if cut.tail else 0, splits)
         clusters = min(most_clusters, alone + (work - alone) * splits) if cut.tail else work * splits
         shared = (work - alone) * sharers * parts
         partials, tickets = memory_of(scratch, shared, 256, tile_n // parts // 8, splits, dtype)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numba_cute as cute
 from numba_cute import utils
 from numba_cute.seam import current, frozen, quotient, remainder, traced
 
@@ -16,20 +17,23 @@ class Shares(utils.PersistentTileSchedulerParams):
     splits: how many clusters share each of these; the layer of a tile says which of its shares it is (`share_of`).
     apart: the shares are not added up: each is of a matrix of the result, a tile that is not shared of the first.
     first: K tiles of the first of such shares, where it is longer than the others; as many clusters as there are tiles
-    have one of these each, and those after them the others, in turn. all_shared: whether `whole` is known to be 0: then
-    each cluster has one piece of work."""
+    have one of these each, and those after them the others, in turn."""
 
     whole: Any = 0
     splits: Any = 1
     apart: bool = False
     first: Any = None
-    all_shared: bool = False
 
     @property
     def tiles(self) -> Any:
         """The number of clusters' tiles."""
         m, n, batch = self.problem_shape_ncluster_mnl
         return m * n * batch
+
+    @property
+    def all_shared(self) -> bool:
+        """Say whether all tiles are shared, which is static: then each cluster has one piece of work."""
+        return cute.is_static(self.whole)
 
     @property
     def num_clusters(self) -> Any:

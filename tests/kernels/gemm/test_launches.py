@@ -140,7 +140,7 @@ def compiled_places(order, like):
 
 
 def test_every_tile_is_shared_alike_in_both_engines():
-    order, out = Shares((17, 16, 1), (1, 1, 1), 16, False, 0, 4, all_shared=True), np.full((32, 6), -1, np.int32)
+    order, out = Shares((17, 16, 1), (1, 1, 1), 16, False, 0, 4), np.full((32, 6), -1, np.int32)
     cute.simulate(places)[1, 32](order, out)
     assert out[:, 2].tolist() == [0, 1, 2, 3] * 8
     np.testing.assert_array_equal(compiled_places(order, out), out)
