@@ -13,6 +13,7 @@ from numba_cute.nvgpu import cpasync
 from ..attention.schedule import divisor_of
 from ..gemm import plan
 from ..gemm.dense import ROW, TILE_M
+from ..gemm.indexed import Named, by_index
 from ..gemm.operands import load_atom, operand, view
 from ..gemm.output import ROWS as HEIGHT
 from .bringing import USUAL, Slots
@@ -119,20 +120,18 @@ def scatter(
     tma_total, total = (
         (None, None) if everywhere else plan.stores(operand(c, c_dtype)[0], c_dtype, smem, piece, extents)
     )
-    tma_part, part, tma_share, share = None, None, None, None
+    tma_part, part, share = None, None, None
     if not everywhere:
         load = cpasync.CopyBulkTensorTileG2SOp()
         tma_part, part = cpasync.make_tiled_tma_atom(load, operand(mine, c_dtype)[0], smem, piece)
         part = plan.cover(part, *extents)
     if shared is not None:
         of_all = operand(of_ranks(shared[rank, None, None, None], 0, 1), c_dtype)[0]
-        tma_share, share = plan.stores(of_all, c_dtype, smem, piece, extents)
+        share = by_index(of_all, Named(None, rows, int(of_all.stride[0])), rows)
         shared = _rows_first(shared[None, None, None, rank])
         c = cute.make_tensor(c.iterator, cute.select(c.layout, mode=[1, 2, 0]))
     mine, c = _rows_first(mine), c.mark_layout_dynamic(leading_dim=1)
-    exchange = Scatter(
-        cute.Int32(rank), mine, tma_part, part, cut.tile_n, everywhere, shared, tma_share, share, signals
-    )
+    exchange = Scatter(cute.Int32(rank), mine, tma_part, part, cut.tile_n, everywhere, shared, share, signals)
     return exchange, (tma_total, total, c)
 
 

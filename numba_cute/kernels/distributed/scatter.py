@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sums over the GPUs of a group, each of which has a part of K: every tile of a GPU's product of rows that another GPU
-owns goes there by TMA, as it is made; rows of its own come last, when the others' parts of them are there, and these
-are added to the sums before they are rounded and stored, in an order that is the same in every run.
+owns goes there as it is made; rows of its own come last, when the others' parts of them are there, and these are added
+to the sums before they are rounded and stored, in an order that is the same in every run.
+
+Threads write to other GPUs, not TMA: its stores wait for NVLink, and the loads of the next tile would wait behind them.
 
 Where all GPUs want all sums, either the owner stores its sums to all (two shots), or every tile goes to all GPUs, and
 each adds up everything in the end (one shot: for little, of which nothing comes last).
@@ -17,6 +19,7 @@ from numba_cute.seam import current, frozen, traced
 
 from ..gemm.dense import at, tiles_of
 from ..gemm.exchange import Exchange
+from ..gemm.indexed import store_piece
 from ..gemm.output import ROWS, of_warpgroup, partition
 from .ring import SLOTS, Ring, Telling, around
 from .sums import add_up, bring_sums
@@ -27,9 +30,10 @@ class Scatter(Exchange):
     """The sums over GPUs as the kernel has them. rank: this GPU's number in the group. parts: of the rows that are
     added up here, (rows, N, GPUs). tma_part, part: how the kernel loads pieces of these. tile_n: columns of a tile.
     everywhere: whether every tile goes to all GPUs, which all add up all rows. shared: memory of this GPU for all sums,
-    (rows, N, owners), or None, where others put theirs; tma_share, share: how the kernel stores its own to that of
-    each, (rows, N, GPUs). signals: of `Signals`. The kernel's `totals` are how it stores pieces of sums, (rows, N), or
-    with `shared` (rows, N, owners); and their tensor, for what is added up, or brought, in the end."""
+    (rows, N, owners), or None, where others put theirs; share: the place of this GPU's in that of each, Rows of (rows,
+    N, GPUs). signals: of `Signals`. The kernel's C is Rows of the place of this GPU's parts on each. Its `totals` are
+    how it stores pieces of sums, (rows, N), or with `shared` (rows, N, owners); and their tensor, for what is added up,
+    or brought, in the end."""
 
     rank: Any
     parts: Any
@@ -38,7 +42,6 @@ class Scatter(Exchange):
     tile_n: int
     everywhere: bool
     shared: Any
-    tma_share: Any
     share: Any
     signals: Any
 
@@ -111,8 +114,8 @@ class Sending(Telling):
 
     def store_tiles(self, group, scheduler, pieces, shared, copies, own_pieces):
         """Store all tiles of this block. The warp that stores a warpgroup's pieces. group: which warpgroup. pieces: the
-        pipeline of both. shared: the group's, (rows, columns, slots). copies: to other GPUs' parts, and of sums to
-        here, each TMA's atom and where it stores. own_pieces: of a tile."""
+        pipeline of both. shared: the group's, (rows, columns, slots). copies: Rows of the parts on all GPUs; TMA's
+        atom for sums, and where it stores. own_pieces: of a tile."""
         slots = cute.size(shared, mode=[2])
         lag = 1 if slots > 1 else 0  # a slot is filled again while the next one is stored
         state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, 2 * slots)
@@ -121,7 +124,6 @@ class Sending(Telling):
         work = scheduler.get_current_work()
         self.fill(group, work.tile_idx, pieces, shared, 0, slots)
         self.await_room()
-        arch.fence_proxy("async")
         while work.is_valid_tile:
             m, n, owner = work.tile_idx
             turns = cute.Int32(self.of.others if self.of.owns(owner) else 1)
@@ -187,23 +189,22 @@ class Sending(Telling):
         arch.fence_proxy("async")
 
     def store(self, copies, shared, slot, place):
-        """Begin to store a piece to where it goes. A whole warp. place: its row and column, in pieces, and its rows'
+        """Store a piece to where it goes. A whole warp. place: its row and column, in pieces, and its rows'
         owner."""
-        (row, column, owner), (tma_c, parts, tma_total, totals) = place, copies
-        wide = cute.size(shared, mode=[1])
-        from_here, there = partition(tma_c, shared, tiles_of(parts, (ROWS, wide)))
+        (row, column, owner), (sent, tma_total, totals) = place, copies
+        wide, piece = cute.size(shared, mode=[1]), shared[None, None, slot]
+        m, n = cute.Int32(ROWS * row), cute.Int32(wide * column)
         if cute.const_expr(self.of.everywhere):
             for gpu in cute.range(self.of.signals.world, unroll=1):
-                cute.copy(tma_c, from_here[None, slot], at(there, row, column, gpu))
+                store_piece(sent, piece, m, n, gpu)
         elif owner != self.of.rank:
-            cute.copy(tma_c, from_here[None, slot], at(there, row, column, owner))
+            store_piece(sent, piece, m, n, owner)
         else:
             own, total = partition(tma_total, shared, tiles_of(totals, (ROWS, wide)))
             cute.copy(tma_total, own[None, slot], at(total, row, column, owner))
             if cute.const_expr(self.of.shared is not None):
-                for_all, share = partition(self.of.tma_share, shared, tiles_of(self.of.share, (ROWS, wide)))
                 for hop in cute.range(1, self.of.signals.world, unroll=1):
-                    cute.copy(self.of.tma_share, for_all[None, slot], at(share, row, column, self.of.peer(hop)))
+                    store_piece(self.of.share, piece, m, n, self.of.peer(hop))
 
     def sent(self, unit):
         """Say that all pieces of a unit have arrived. The warp that stored them. unit: its row and column, and whose

@@ -295,7 +295,7 @@ def gemm(
                 work = scheduler.get_current_work()
             producer.tail()
         elif cute.const_expr(exchange.sends):
-            copies = tma_c, mC, totals[0], totals[1]
+            copies = tma_c, totals[0], totals[1]
             others.store_or_talk(warp_idx, scheduler, pieces, sC, copies, own_pieces)
         elif warp_idx < 3:
             group = cute.Int32(warp_idx - 1)  # of which consumer warpgroup: rows 64 * group of the tile

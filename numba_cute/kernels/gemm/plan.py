@@ -210,7 +210,7 @@ def arguments(
         a, b, c, like = b, a, swapped(c), None if like is None else swapped(like)
     tC, c_mode = operand(c, c_dtype)
     (tA, a_mode), (tB, b_mode) = operand(a, dtype), operand(b, dtype)
-    by_threads = rows_c is not None or not in_vectors(c, c_dtype.width)
+    by_threads = exchange.sends or rows_c is not None or not in_vectors(c, c_dtype.width)
     check_named(cut, (turned, a_mode, c_mode), rows_a, rows_c, by_threads)
     majors = [warpgroup.OperandMajorMode.K if mode == 1 else warpgroup.OperandMajorMode.MN for mode in (a_mode, b_mode)]
     tile_n, sharers, parts, splits = cut.tile_n, cut.sharers, cut.parts, cut.splits
