@@ -98,7 +98,7 @@ def matmul_reduce_scatter(
 
     a: (owners, rows, K of this GPU), b: (N, K of this GPU), c: (rows, N). parts: memory of all GPUs, (sources, rows, N,
     GPUs). signals: with `slots_of` slots. The others: as of `all_gather_matmul`."""
-    exchange, totals = scatter(parts, c, cut, c_dtype or plan.RESULTS[dtype], rank, signals)
+    exchange, totals = scatter(parts, c, cut, c_dtype or plan.RESULTS[dtype], rank, signals, most_clusters)
     sent = parts[rank, None, None, None]
     made, grid = plan.arguments(
         a, b, of_ranks(sent, 0, 1), dtype, most_clusters, cut, c_dtype=c_dtype, exchange=exchange, totals=totals
@@ -107,8 +107,8 @@ def matmul_reduce_scatter(
 
 
 def scatter(
-    parts: Any, c: Any, cut: plan.Plan, c_dtype: Any, rank: int, signals: Any, everywhere: bool = False,
-    shared: Any = None,
+    parts: Any, c: Any, cut: plan.Plan, c_dtype: Any, rank: int, signals: Any, most_clusters: int,
+    everywhere: bool = False, shared: Any = None,
 ) -> tuple[Scatter, Any]:  # fmt: skip
     """Make the exchange that adds up, and what the kernel has of the sums. All as of `matmul_reduce_scatter`, and of
     `Scatter`."""
@@ -131,7 +131,9 @@ def scatter(
         shared = _rows_first(shared[None, None, None, rank])
         c = cute.make_tensor(c.iterator, cute.select(c.layout, mode=[1, 2, 0]))
     mine, c = _rows_first(mine), c.mark_layout_dynamic(leading_dim=1)
-    exchange = Scatter(cute.Int32(rank), mine, tma_part, part, cut.tile_n, everywhere, shared, share, signals)
+    import os
+    behind = cute.Int32(int(float(os.environ.get("BEHIND", "1.34")) * most_clusters))
+    exchange = Scatter(cute.Int32(rank), mine, tma_part, part, cut.tile_n, everywhere, shared, share, signals, behind)
     return exchange, (tma_total, total, c)
 
 
@@ -151,7 +153,8 @@ def matmul_all_reduce(
     (owners, rows, N), and `slots_of(…, twice=True)` slots of signals. In one, where it is None: a: (M, K of this GPU),
     c: (M, N), and parts (sources, M, N, GPUs). The others: as of `matmul_reduce_scatter`."""
     once = shared is None
-    exchange, totals = scatter(parts, c, cut, c_dtype or plan.RESULTS[dtype], rank, signals, once, shared)
+    c_dtype = c_dtype or plan.RESULTS[dtype]
+    exchange, totals = scatter(parts, c, cut, c_dtype, rank, signals, most_clusters, once, shared)
     sent = of_ranks(parts[rank, None, None, None], 0, 1)
     apart = 0 if once else None  # C has a mode of GPUs, and A has none
     made, grid = plan.arguments(

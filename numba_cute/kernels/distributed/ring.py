@@ -8,7 +8,7 @@ from typing import Any
 
 import numba_cute as cute
 from numba_cute import arch, utils
-from numba_cute.seam import current, frozen, traced
+from numba_cute.seam import current, frozen, quotient, remainder, traced
 
 READY, READ, SLOTS = 0, 1, 2
 """Slots of the signals: a GPU has begun a launch, all before which is done; it has read what others gave it to read.
@@ -26,6 +26,34 @@ class Ring(utils.PersistentTileSchedulerParams):
         """Return the place (m, n, batch) of the `index`-th piece of work."""
         m, n, batch = utils.PersistentTileSchedulerParams.decode(self, index)
         return m, n, around(batch + self.start, self.problem_shape_ntile_mnl[2])
+
+
+@frozen
+class Turns(utils.PersistentTileSchedulerParams):
+    """Tiles whose batch says whose rows they are, in an order in which all links are busy all the time: of each place
+    (m, n) those of the other GPUs, beginning with the next, and between these the tiles of this GPU's own rows, of
+    places that came `behind` places before: others' parts of them, which come in this order too, are there then. rank:
+    this GPU's."""
+
+    rank: Any = 0
+    behind: Any = 0
+
+    def decode(self, index: Any) -> tuple[Any, Any, Any]:
+        """Return the place (m, n, owner) of the `index`-th piece of work."""
+        b = current()
+        m, n, world = self.problem_shape_ncluster_mnl
+        places, others = m * n, world - 1
+        behind = cute.min(self.behind, places)
+        later = index - behind * others  # than those of other GPUs that come alone
+        alone = later - (places - behind) * world  # of those of this GPU that come alone
+        first = b.compare("<", later, 0)
+        number, together = b.select(first, index, later), b.select(first, others, world)
+        place, hop = quotient(cute.max(number, 0), together), remainder(cute.max(number, 0), together)
+        own = b.compare(">=", alone, 0) | b.compare("==", hop, others)
+        place = b.select(first, place, b.select(own, cute.min(place, places - behind), place + behind))
+        index = b.select(own, others, hop) * places + place + cute.max(alone, 0)
+        m, n, hop = utils.PersistentTileSchedulerParams.decode(self, index)
+        return m, n, around(around(hop + 1, world) + self.rank, world)
 
 
 @traced

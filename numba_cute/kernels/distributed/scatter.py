@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sums over the GPUs of a group, each of which has a part of K: every tile of a GPU's product of rows that another GPU
-owns goes there as it is made; rows of its own come last, when the others' parts of them are there, and these are added
-to the sums before they are rounded and stored, in an order that is the same in every run.
+owns goes there as it is made; those of its own rows come between, when the others' parts of them are there, and these
+are added to the sums before they are rounded and stored, in an order that is the same in every run.
 
 Threads write to other GPUs, not TMA: its stores wait for NVLink, and the loads of the next tile would wait behind them.
 
@@ -19,10 +19,9 @@ from numba_cute.seam import current, frozen, traced
 
 from ..gemm.dense import at, tiles_of
 from ..gemm.exchange import Exchange
-from ..gemm.indexed import store_piece
 from ..gemm.output import ROWS, of_warpgroup, partition
-from .ring import SLOTS, Ring, Telling, around
-from .sums import add_up, bring_sums
+from .ring import SLOTS, Telling, Turns, around
+from .sums import add_up, bring_sums, send_piece
 
 
 @frozen
@@ -31,7 +30,7 @@ class Scatter(Exchange):
     added up here, (rows, N, GPUs). tma_part, part: how the kernel loads pieces of these. tile_n: columns of a tile.
     everywhere: whether every tile goes to all GPUs, which all add up all rows. shared: memory of this GPU for all sums,
     (rows, N, owners), or None, where others put theirs; share: the place of this GPU's in that of each, Rows of (rows,
-    N, GPUs). signals: of `Signals`. The kernel's C is Rows of the place of this GPU's parts on each. Its `totals` are
+    N, GPUs). signals: of `Signals`. behind: as of `Turns`. The kernel's C is Rows of the place of this GPU's parts on each. Its `totals` are
     how it stores pieces of sums, (rows, N), or with `shared` (rows, N, owners); and their tensor, for what is added up,
     or brought, in the end."""
 
@@ -44,6 +43,7 @@ class Scatter(Exchange):
     shared: Any
     share: Any
     signals: Any
+    behind: Any
 
     registers = 56, 224
 
@@ -53,10 +53,10 @@ class Scatter(Exchange):
         return True
 
     def schedule(self, tiles: Any, cluster: Any, swizzle: int, along_m: bool) -> Any:
-        """Make the order of the tiles, which begins with the next GPU's rows."""
+        """Make the order of the tiles, in which this GPU's come between the others', a round behind."""
         if self.everywhere:
             return Exchange.schedule(self, tiles, cluster, swizzle, along_m)
-        return Ring(tiles, cluster, swizzle, along_m, cute.Int32((int(self.rank) + 1) % self.signals.world))
+        return Turns(tiles, cluster, swizzle, along_m, self.rank, self.behind)
 
     def begin(self, smem: Any, tidx: Any) -> Sending:
         """Find the launch's epoch. All threads, before they meet."""
@@ -196,15 +196,15 @@ class Sending(Telling):
         m, n = cute.Int32(ROWS * row), cute.Int32(wide * column)
         if cute.const_expr(self.of.everywhere):
             for gpu in cute.range(self.of.signals.world, unroll=1):
-                store_piece(sent, piece, m, n, gpu)
+                send_piece(sent, piece, m, n, gpu)
         elif owner != self.of.rank:
-            store_piece(sent, piece, m, n, owner)
+            send_piece(sent, piece, m, n, owner)
         else:
             own, total = partition(tma_total, shared, tiles_of(totals, (ROWS, wide)))
             cute.copy(tma_total, own[None, slot], at(total, row, column, owner))
             if cute.const_expr(self.of.shared is not None):
                 for hop in cute.range(1, self.of.signals.world, unroll=1):
-                    store_piece(self.of.share, piece, m, n, self.of.peer(hop))
+                    send_piece(self.of.share, piece, m, n, self.of.peer(hop))
 
     def sent(self, unit):
         """Say that all pieces of a unit have arrived. The warp that stored them. unit: its row and column, and whose

@@ -8,7 +8,7 @@ import math
 from typing import Any
 
 import numba_cute as cute
-from numba_cute import pipeline
+from numba_cute import arch, pipeline
 from numba_cute.seam import traced
 
 from ..gemm.output import ROWS
@@ -17,6 +17,24 @@ from .ring import blocks_of
 VECTOR = 16  # bytes
 TOGETHER = 8
 """Vectors that a thread has on their way."""
+
+
+@cute.jit
+def send_piece(parts, shared, row, column, gpu):
+    """Store a piece, (rows, columns) in shared memory, to a GPU's memory, without what is beyond the edges. A whole
+    warp, which has read the piece then. parts: `Rows` of all GPUs. row, column: the piece's first."""
+    along = cute.const_expr(cute.size(shared, mode=[1]) // parts.vector)  # lanes of a row
+    once = cute.const_expr(32 // along)
+    down, across = arch.lane_idx() // along, arch.lane_idx() % along
+    first, left = cute.Int32(row + down), cute.Int32(parts.extent - row - down)
+    at = cute.Int32(column + across * parts.vector)
+    if at < parts.matrix.shape[1]:
+        for i in cute.range(0, cute.size(shared, mode=[0]), once, unroll=1):
+            if i < left:
+                value = cute.local_tile(shared, (1, parts.vector), (i + down, across))
+                there = parts.at(first + i, at, gpu, parts.vector)
+                cute.autovec_copy(cute.make_tensor(value.iterator, there.layout), there)
+    arch.sync_warp()
 
 
 @cute.jit

@@ -6,12 +6,15 @@ import functools
 
 import numpy as np
 import pytest
+from numba import cuda
 
 import numba_cute as cute
 from numba_cute import CuteError
 from numba_cute.kernels.distributed import bringing, gather, plan, ring, scatter, sums
 from numba_cute.kernels.gemm.plan import Plan
 from numba_cute.sim import RaceError, SimError
+
+from tests.native import Native
 
 from .ranks import Gathered, Reduced, Scattered, random
 
@@ -122,6 +125,28 @@ def test_a_ring_begins_with_any_gpu():
 
     cute.simulate(kernel)[1, 1](seen)
     assert seen.tolist() == [[0, 0, 2], [1, 0, 2], [0, 0, 0], [1, 0, 0], [0, 0, 1], [1, 0, 1]]
+
+
+@pytest.mark.parametrize("world, m, n, behind", [(2, 1, 1, 0), (2, 3, 2, 3), (3, 5, 4, 7), (8, 5, 4, 3), (4, 2, 2, 9)])
+def test_parts_come_before_the_tiles_that_they_are_added_to(world, m, n, behind):
+    places, seen = [], np.zeros((world * m * n, 3), np.int32)
+
+    def kernel(seen, order):
+        i = cuda.threadIdx.x
+        seen[i, 0], seen[i, 1], seen[i, 2] = order.decode(i)
+
+    for rank in range(world):
+        tiles = cute.Int32(m), cute.Int32(n), cute.Int32(world)
+        order = ring.Turns(tiles, (1, 1, 1), 1, True, cute.Int32(rank), cute.Int32(behind))
+        cute.simulate(kernel)[1, len(seen)](seen, order)
+        native = np.zeros_like(seen)
+        Native(kernel, (native, order)).run(len(seen), native, order)
+        assert (native == seen).all()
+        places.append({tuple(place): i for i, place in enumerate(seen.tolist())})
+        assert sorted(places[-1]) == [(x, y, owner) for x in range(m) for y in range(n) for owner in range(world)]
+    for rank, own in enumerate(places):
+        others = [other for other in range(world) if other != rank]
+        assert all(places[other][x, y, rank] < own[x, y, rank] for other in others for x in range(m) for y in range(n))
 
 
 def test_signals_have_slots_for_all_units_in_steps_that_few_extents_share():
