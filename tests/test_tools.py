@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 from . import quick, release, slow, slow_lines
+from .each import each
 
 KNOWN = {"numba_cute", "numba_cute.sim", "numba_cute.sim.run", "numba_cute.layout.core", "tests.sim.test_run"}
 
@@ -138,3 +139,15 @@ def test_a_release_says_one_version_everywhere():
 def test_a_release_that_disagrees_is_refused(tag, project, package, changes, said):
     (wrong,) = release.differences(tag, project, package, changes)
     assert said in wrong
+
+
+def test_a_check_of_many_things_lists_all_that_fail():
+    @each("n, of", [(1, "a"), (2, "b"), (3, "c")], ids=lambda x: x[1])
+    def check(n, of, tmp_path):
+        assert tmp_path == "folder"
+        if n != 2:
+            raise AssertionError(f"{n} is odd")
+
+    with pytest.raises(AssertionError) as caught:
+        check(tmp_path="folder")
+    assert "a: 1 is odd" in str(caught.value) and "c: 3 is odd" in str(caught.value) and "2" not in str(caught.value)
