@@ -16,11 +16,11 @@ LONG = ("core.test_serialize", "cudapy.test_atomics", "cudapy.test_print", "cuda
 @pytest.mark.parametrize(
     ("but", "step", "least"),
     [
-        (LONG, 8, 50),
+        (LONG, 16, 25),
         pytest.param(LONG, 1, 500, marks=pytest.mark.slow),
         pytest.param((), 1, 500, marks=pytest.mark.slow),
     ],
-    ids=["an eighth", "most", "all"],
+    ids=["a sixteenth", "most", "all"],
 )
 def test_numba_cudas_own_tests_give_the_same_in_its_simulator(tmp_path, but, step, least):
     assert not missing(), "the dependency group `test` has them"
