@@ -47,9 +47,10 @@ def pytest(*arguments: str) -> list[str]:
 
 def found(where: list[str]) -> Ids:
     """List the slow tests of each file that has some."""
-    done = subprocess.run(pytest("--collect-only", *where), cwd=ROOT, capture_output=True, text=True, check=False)
+    command = pytest("--collect-only", "--continue-on-collection-errors", *where)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 5):  # 5: none
-        sys.exit(done.stdout[-5000:] + done.stderr)
+        print(*(line for line in done.stdout.splitlines() if line.startswith("ERROR")), done.stderr, sep="\n")
     ids: Ids = {}
     for line in done.stdout.splitlines():
         file, test, _ = line.partition("::")
@@ -136,7 +137,8 @@ class Run:
 
 def commit() -> str:
     try:
-        git = subprocess.run(["git", "rev-parse", "--short=8", "HEAD"], cwd=ROOT, capture_output=True, text=True)
+        command = ["git", "rev-parse", "--short=8", "HEAD"]
+        git = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     except FileNotFoundError:
         return "unknown"
     return git.stdout.strip() or "unknown"
@@ -176,7 +178,7 @@ def joined(record: Record, lines: Iterable[dict[str, Any]]) -> dict[str, int]:
 
 def latest(run: dict[str, Any]) -> str:
     """Give the day of the last run of a file, passed or failed."""
-    return max(run.get(kind, {}).get("date", "") for kind in ("passed", "failed"))
+    return max(str(run.get(kind, {}).get("date", "")) for kind in ("passed", "failed"))
 
 
 def listed(record: Record) -> str:
