@@ -119,20 +119,28 @@ class Run:
                 said, _ = process.communicate(timeout=None if left == float("inf") else left)
             except subprocess.TimeoutExpired:
                 self.kill(process)
+                process.communicate()
                 return
             finally:
                 self.running.discard(process)
+        if not self.end:
+            return
         if process.returncode not in (0, 1):
             ran = {line["test"] for line in slow_lines.read(self.out) if "test" in line}
             lost = next((test for test in piece.ids if test not in ran), piece.ids[-1])
             slow_lines.write(self.out, {"test": lost, "outcome": "failed", "seconds": 0.0, "said": said[-2000:]})
-        print(f"{piece.file}: {len(piece.ids)} tests {said.strip().splitlines()[-1]}", flush=True)
+        print(f"{piece.file}: {len(piece.ids)} tests {said.strip().rpartition(chr(10))[2]}", flush=True)
+
+    def stop(self) -> None:
+        """End what runs, and begin nothing more."""
+        self.end = 0.0
+        for process in list(self.running):
+            self.kill(process)
 
     def kill(self, process: subprocess.Popen[str]) -> None:
         if os.name == "posix":
             os.killpg(process.pid, signal.SIGKILL)
         process.kill()
-        process.communicate()
 
 
 def commit() -> str:
@@ -205,8 +213,12 @@ def run(options: argparse.Namespace, record: Record, out: Path) -> list[dict[str
     print(f"{sum(len(p.ids) for p in mine)} tests, about {sum(p.seconds for p in mine):.0f} s of one core", flush=True)
     runner = Run(out, time.monotonic() + 60 * options.minutes)
     with ThreadPoolExecutor(options.jobs) as pool:
-        for done in [pool.submit(runner, piece) for piece in mine]:
-            done.result()
+        try:
+            for done in [pool.submit(runner, piece) for piece in mine]:
+                done.result()
+        except BaseException:  # Ctrl-C too
+            runner.stop()
+            raise
     return list(slow_lines.read(out))
 
 
