@@ -127,6 +127,11 @@ def test_a_release_says_one_version_everywhere():
     assert release.notes_of("1.2.3", CHANGES) == "### Added\n- A thing."
 
 
+def test_the_changelog_has_each_version_once():
+    changelog = (release.ROOT / "CHANGELOG.md").read_text()
+    assert [w for w in release.differences("v1.2.3", PROJECT, PACKAGE, changelog) if "twice" in w] == []
+
+
 @pytest.mark.parametrize(
     ("tag", "project", "package", "changes", "said"),
     [
@@ -134,6 +139,7 @@ def test_a_release_says_one_version_everywhere():
         ("v1.2.3", 'version = "1.2.4"', PACKAGE, CHANGES, "pyproject.toml says 1.2.4"),
         ("v1.2.3", PROJECT, "", CHANGES, "numba_cute/__init__.py says None"),
         ("v1.2.3", PROJECT, PACKAGE, "## 1.2.30\n- Later.", "nothing under ## 1.2.3"),
+        ("v1.2.3", PROJECT, PACKAGE, CHANGES + "## 1.2.2\n- Again.\n", "has ## 1.2.2 twice"),
     ],
 )  # fmt: skip
 def test_a_release_that_disagrees_is_refused(tag, project, package, changes, said):
