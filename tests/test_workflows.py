@@ -76,7 +76,7 @@ def test_steps_are_found_and_what_lacks_is_told():
     assert len(STEPS) > 30 and {file for file, _ in STEPS} == {
         f"{name}.yml" for name in ("ci", "docs", "newest", "release", "slow")
     }
-    steps = "  - run: make nothing\n  - run: |\n      python -m tests.none\n      a && python -m tests.slow --not\n    env:\n"
-    found = [m for script in scripts(steps) for words in commands(script) for m in missing(words)]
+    steps = "  - run: make nothing\n  - run: |\n      python -m tests.none\n      a && python -m tests.slow --not\n"
+    found = [m for script in scripts(steps + "    env:\n") for words in commands(script) for m in missing(words)]
     assert found == ["nothing", "tests.none", "tests.slow --not"]
     assert [*missing(shlex.split("python -m pip install .[cu13,cu99] --group tests"))] == ["cu99", "tests"]
