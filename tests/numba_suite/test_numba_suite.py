@@ -89,6 +89,7 @@ def strange(tmp_path, monkeypatch):
     return Settings(tmp_path, jobs=2, suite="strange_suite", library="strange_library")
 
 
+@pytest.mark.slow
 def test_every_kind_of_difference_is_found_and_what_is_unsteady_is_none(strange):
     outcomes = compare(modules(strange), strange, retries=2)
     different = {
