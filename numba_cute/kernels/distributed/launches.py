@@ -151,8 +151,9 @@ def matmul_reduce_scatter(
     cut: Any = None,
 ) -> torch.Tensor:  # fmt: skip
     """Add all ranks' products a @ b up, and give each rank its rows of the sum. One kernel on each GPU (Hopper, of one
-    host) sends each tile of its product to the rank that owns the rows as soon as it is made, and makes its own rows
-    last, to which it adds the others' parts, in the same order in every run. All ranks of the group call it.
+    host) sends each tile of its product to the rank that owns the rows as soon as it is made, and makes tiles of its
+    own rows in between, to which it adds the others' parts, in the same order in every run. All ranks of the group call
+    it.
 
     a: (M, K / ranks), bfloat16 or float16, contiguous; M is a multiple of the ranks. b: (K / ranks, N) of the same
     type, contiguous along either mode, in rows of multiples of 16 bytes. group: of torch.distributed; None for the

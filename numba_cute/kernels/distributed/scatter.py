@@ -6,7 +6,7 @@ are added to the sums before they are rounded and stored, in an order that is th
 Threads write to other GPUs, not TMA: its stores wait for NVLink, and the loads of the next tile would wait behind them.
 
 Where all GPUs want all sums, either the owner stores its sums to all (two shots), or every tile goes to all GPUs, and
-each adds up everything in the end (one shot: for little, of which nothing comes last).
+each adds up everything in the end (one shot: for little).
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class Scatter(Exchange):
     added up here, (rows, N, GPUs). tma_part, part: how the kernel loads pieces of these. tile_n: columns of a tile.
     everywhere: whether every tile goes to all GPUs, which all add up all rows. shared: memory of this GPU for all sums,
     (rows, N, owners), or None, where others put theirs; share: the place of this GPU's in that of each, Rows of (rows,
-    N, GPUs). signals: of `Signals`. behind: as of `Turns`. The kernel's C is Rows of the place of this GPU's parts on each. Its `totals` are
-    how it stores pieces of sums, (rows, N), or with `shared` (rows, N, owners); and their tensor, for what is added up,
-    or brought, in the end."""
+    N, GPUs). signals: of `Signals`. behind: as of `Turns`. The kernel's C is Rows of the place of this GPU's parts on
+    each. Its `totals` are how it stores pieces of sums, (rows, N), or with `shared` (rows, N, owners); and their
+    tensor, for what is added up, or brought, in the end."""
 
     rank: Any
     parts: Any

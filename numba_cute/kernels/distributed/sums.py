@@ -21,8 +21,8 @@ TOGETHER = 8
 
 @cute.jit
 def send_piece(parts, shared, row, column, gpu):
-    """Store a piece, (rows, columns) in shared memory, to a GPU's memory, without what is beyond the edges. A whole
-    warp, which has read the piece then. parts: `Rows` of all GPUs. row, column: the piece's first."""
+    """Store a piece, (rows, columns) in shared memory, to a GPU's memory, without what is beyond the edges, and wait
+    until it is there. A whole warp. parts: `Rows` of all GPUs. row, column: the piece's first."""
     along = cute.const_expr(cute.size(shared, mode=[1]) // parts.vector)  # lanes of a row
     once = cute.const_expr(32 // along)
     down, across = arch.lane_idx() // along, arch.lane_idx() % along
@@ -34,6 +34,7 @@ def send_piece(parts, shared, row, column, gpu):
                 value = cute.local_tile(shared, (1, parts.vector), (i + down, across))
                 there = parts.at(first + i, at, gpu, parts.vector)
                 cute.autovec_copy(cute.make_tensor(value.iterator, there.layout), there)
+    arch.fence_acq_rel_sys()  # it has arrived: the loads of the SM wait behind all that is on its way to NVLink
     arch.sync_warp()
 
 
