@@ -13,7 +13,6 @@ from numba_cute import CuteError
 from numba_cute.kernels.distributed import bringing, gather, plan, ring, scatter, sums
 from numba_cute.kernels.gemm.plan import Plan
 from numba_cute.sim import RaceError, SimError
-
 from tests.native import Native
 
 from .ranks import Gathered, Reduced, Scattered, random
