@@ -109,7 +109,7 @@ def _by_tma(family: str, x: Any, dy: Any, outs: int, walk: Walk, cut: Any, dw: A
     edge = edge_of(own, outs, columns, clusters_here(own)) if apart else 0
     if apart and not edge:  # fewer clusters fit than the plan counted on: all share
         own = own._replace(tail=False)
-    alone = apart and count == 1 and dw is not None
+    alone = apart and dw is not None and (count == 1 or lengths > 0)
 
     def place(dy: Any, x: Any, sums: Any) -> tuple[Any, Any, Any]:
         if apart:
@@ -120,7 +120,8 @@ def _by_tma(family: str, x: Any, dy: Any, outs: int, walk: Walk, cut: Any, dw: A
         return a, Columns(channels_last(x), walk, inner, count), sums
 
     if alone:
-        return Parts(launch_on((dy, x, dw), place, entry.element_type(x), own), None)
+        own = own._replace(slots=0 if own.slots == 2 else own.slots)
+        return Parts(launch_on((dy, x, dw), place, entry.element_type(x), own, apart=lengths or None), None)
     shape = count, outs, columns
     launch, sums = _launched(place, x, dy, shape, own, apart=lengths if apart else None)
     return Parts(launch, shape, edge, inner if inner < x.shape[1] else 0, sums)
