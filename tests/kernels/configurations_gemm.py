@@ -246,7 +246,7 @@ def conv_cuts(k_tiles: int, epilogue: str) -> frozenset[Any]:
 def conv_holds(*, dtype: Any, modes: int, what: str, epilogue: str, k_tiles: int, **cut: Any) -> bool:
     if what in ("filters", "helped", "written"):  # an M-major operand, Float32 sums or the gradient, no epilogue
         tail = cut["tail"] and cut["sharers"] == 1 and what == "filters"
-        if what != "filters" and (what == "written") != (cut["splits"] == 1):
+        if what == "helped" and cut["splits"] == 1:
             return False
         plain = gemm_plan.Plan(cut["tile_n"], cut["sharers"], splits=cut["splits"], tail=tail)._asdict() == cut
         return dtype.width == 16 and epilogue == "none" and plain and k_tiles == 1
@@ -275,9 +275,12 @@ def conv_launches(*, dtype: Any, modes: int, what: str, epilogue: str, k_tiles: 
         chosen, apart = (chosen._replace(slots=2), 3) if what == "helped" else (chosen, 0)
         a, b = empty((outs, pixels), dtype, -2), Columns(x, walk, 64, None)
         c, c_type = empty((chosen.splits, outs, b.shape[0]), cute.Float32), cute.Float32
+        memory = None
         if what == "written":
             c, c_type, apart = Gradient(empty((outs, *taps, channels), dtype), 64), dtype, None
-        args, _ = gemm_plan.arguments(a, b, c, dtype, CLUSTERS, chosen, None, None, c_type, apart=apart)
+            if chosen.splits > 1:
+                memory, apart = tuple(map(empty, gemm_plan.scratch_of(c, chosen, CLUSTERS), (F32, I32))), 3
+        args, _ = gemm_plan.arguments(a, b, c, dtype, CLUSTERS, chosen, None, memory, c_type, apart=apart)
         return [(gemm_plan.kernel_of(chosen), args)]
     counts = gemm_plan.scratch_of(c, chosen, CLUSTERS, steps)
     memory = (empty(counts[:1], F32), empty(counts[1:], I32)) if chosen.splits > 1 else None

@@ -22,7 +22,7 @@ from numba import cuda
 import numba_cute as cute
 from numba_cute import arch, utils
 from numba_cute.kernels import entry, tuning
-from numba_cute.kernels.moves.places import VECTOR, Moved, divisor
+from numba_cute.kernels.moves.places import VECTOR, Moved, bring, divisor
 from numba_cute.kernels.moves.turn import begun
 from numba_cute.seam import CuteError, current, frozen, traced
 
@@ -251,7 +251,7 @@ def load(tidx, kept, at, count, s, tile):
         if whole and vectors > c:
             for n in cute.range_constexpr(tile.loads):
                 if n + 1 < tile.loads or last:
-                    cute.autovec_copy(vector_of_x(source, at[1], n * down, c, tile), held[None, n, c // ACROSS])
+                    bring(vector_of_x(source, at[1], n * down, c, tile), held[None, n, c // ACROSS])
     for c in cute.range_constexpr(0, tile.across, ACROSS):
         if whole and vectors > c:
             for n in cute.range_constexpr(tile.loads):
@@ -261,7 +261,7 @@ def load(tidx, kept, at, count, s, tile):
             for n in cute.range(tile.loads, unroll=1):
                 if among(i, own, n * down, rows):
                     one = cute.make_rmem_tensor(tile.words, tile.number_of_word)
-                    cute.autovec_copy(vector_of_x(source, at[1], n * down, c, tile), one)
+                    bring(vector_of_x(source, at[1], n * down, c, tile), one)
                     put(one, target + (n * apart + c * VECTOR), tile)
 
 

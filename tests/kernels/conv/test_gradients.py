@@ -105,22 +105,23 @@ def test_each_place_of_the_stride_is_a_convolution(extents, channels, outs, how,
     assert_close(dx, of_images(dy, w, how, extents))
 
 
-@SLOW
 @pytest.mark.parametrize(
-    ("extents", "channels", "outs", "how", "inner", "cut"),
+    ("extents", "channels", "outs", "how", "inner", "cut", "apart"),
     [
-        ((5, 5), 128, 136, walk((3, 3), 1, 1), UNIT, Plan(192, 2)),
-        ((5, 5), 72, 40, walk((3, 1), 2, 1), 2 * UNIT, Plan(64, 1)),
+        ((140,), 64, 40, walk((2,), 1, 1), UNIT, Plan(64, 1, splits=2), 2),
+        pytest.param((5, 5), 128, 136, walk((3, 3), 1, 1), UNIT, Plan(192, 2), None, marks=SLOW),
+        pytest.param((5, 5), 72, 40, walk((3, 1), 2, 1), 2 * UNIT, Plan(64, 1), None, marks=SLOW),
+        pytest.param((9, 15), 128, 136, walk((1, 3), 1, (0, 1)), UNIT, Plan(192, 2, splits=3), 3, marks=SLOW),
     ],
     ids=str,
 )
-def test_filters_are_written_where_they_lie(extents, channels, outs, how, inner, cut):
-    """In tiles of several taps, some of whose channels are not there."""
+def test_filters_are_written_where_they_lie(extents, channels, outs, how, inner, cut, apart):
+    """In tiles of several taps, some of whose channels are not there; added up, where there are parts."""
     x, w, dy = problem(1, extents, channels, outs, how)
     dw = np.full_like(w, np.nan)
     columns = Columns(x, how, inner, None)
     assert columns.shape[0] == Gradient(dw, inner).shape[1]
-    simulate(dy.reshape(-1, outs).T, columns, Gradient(dw, inner), BF16, cut)
+    simulate(dy.reshape(-1, outs).T, columns, Gradient(dw, inner), BF16, cut, apart=apart)
     assert_close(dw, of_filters(x, dy, how))
 
 
