@@ -259,7 +259,7 @@ def _of_warpgroups(
     if apart:
         first, each = first_of(count - 1, apart, k_tiles), known.helped * each
         multiply = max(first * each, apart * (math.ceil((k_tiles - first) / (count - 1)) * each + end) - end) + end
-        return float(multiply + known.launch + _added(count * outs * columns))
+        return float(multiply + known.launch + _added(count * outs * columns) / 2)  # in the kernel
     multiply = alone // room * (k_tiles * each + end)
     multiply += math.ceil((tiles - alone) * count / room) * (math.ceil(k_tiles / count) * each + end)
     added = _added(outs * columns * (count - (count - 1) * alone / tiles)) if count > 1 else 0.0  # or written at once
