@@ -14,6 +14,7 @@ one address for each element of a vector, and steps from there.
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -26,9 +27,8 @@ from numba_cute.kernels.moves.places import VECTOR, Moved, bring, divisor
 from numba_cute.kernels.moves.turn import begun
 from numba_cute.seam import CuteError, current, frozen, traced
 
-__all__ = ["MOST_WARPS", "Tile", "skew", "work"]
+__all__ = ["Tile", "kernel_of", "work"]
 
-MOST_WARPS = 16
 ACROSS, DOWN = 8, 4  # lanes along a row of x that load, and rows
 SECTOR = 32
 
@@ -299,7 +299,6 @@ def store(vectors, rows, left, y, step, tile):
                         vector_of_y(y, ahead, step, tile)[k] = gathered(places, k, ahead, tile)
 
 
-@cuda.jit(launch_bounds=32 * MOST_WARPS)
 def skew(x_memory, y_memory, sizes, steps, grid, tile):
     """y = x in tiles of y's rows, contiguous in y, and columns, contiguous in x.
 
@@ -326,6 +325,12 @@ def skew(x_memory, y_memory, sizes, steps, grid, tile):
         j, i, places = gathers(warp, lane, c, begin, column, at, steps, y_first, s, tile)
         y = y_first + (cute.Int64(column + j) * steps[1] + cute.Int64(i)) * tile.width
         store((i, places), sizes[0], cute.Int32(count - j), y, steps[1], tile)
+
+
+@functools.cache
+def kernel_of(warps: int) -> Any:
+    """Give the kernel for blocks of so many warps, by which registers are dealt out."""
+    return cuda.jit(launch_bounds=32 * warps)(skew)
 
 
 def work(of: Moved) -> entry.Work | None:
@@ -362,7 +367,7 @@ def _work(of: Moved, tile: Tile, inner: int) -> entry.Work:
     ]
     kinds = (cute.Int32, cute.Int32, cute.Int64, cute.Int64)
     return entry.Work(
-        skew,
+        kernel_of(tile.warps),
         grid=math.prod(n for _, n, _ in steps),
         block=32 * tile.warps,
         static=(
