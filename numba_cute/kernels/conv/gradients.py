@@ -120,7 +120,7 @@ def _by_tma(family: str, x: Any, dy: Any, outs: int, walk: Walk, cut: Any, dw: A
         return a, Columns(channels_last(x), walk, inner, count), sums
 
     if alone:
-        own = own._replace(slots=0)
+        own = own._replace(slots=min(1, own.slots))  # whose pieces are wider, of fewer bits
         return Parts(launch_on((dy, x, dw), place, entry.element_type(x), own, apart=lengths or None), None)
     shape = count, outs, columns
     launch, sums = _launched(place, x, dy, shape, own, apart=lengths if apart else None)
