@@ -159,11 +159,11 @@ def test_nothing_spills(cut, target):
 
 
 def test_groups_of_pixels_fill_the_gpu():
-    cut, count, each, _ = plan.groups(entry.TENSOR_MEMORY, 64, 64, (3, 3), 256 * 56 * 56, UNIT, 148)
-    assert cut.tile_n in (64, 128, 256) and each == 64 and 256 * 56 * 56 % count == 0
+    cut, count, inner, _ = plan.groups(entry.TENSOR_MEMORY, 64, 64, (3, 3), 256 * 56 * 56, UNIT, 148)
+    assert cut.tile_n in (64, 128, 256) and inner == 64 and 256 * 56 * 56 % count == 0
     assert -(-64 // 128 // cut.ctas) * (9 * 64 // cut.tile_n) * count * cut.ctas > 100  # CTAs
     found = plan.groups(entry.TENSOR_MEMORY, 2048, 2048, (3, 3), 8 * 64 * 64, UNIT, 148)
-    assert found == (Umma(), 1, 256, 0), "one group, of pairs"
+    assert found == (Umma(), 1, 2048, 0), "one group, of pairs"
 
 
 # ---------------------------------------------------------------- the entries, with torch
