@@ -13,7 +13,7 @@ import numpy as np
 import numba_cute as cute
 from numba_cute.kernels import gemm
 from numba_cute.kernels.conv import plan as conv, windows
-from numba_cute.kernels.conv.operands import Columns, Filter, Image, Turned, Walk
+from numba_cute.kernels.conv.operands import Columns, Filter, Gradient, Image, Turned, Walk
 from numba_cute.kernels.gemm import (
     blockscaled,
     gradients,
@@ -231,7 +231,7 @@ def mixed_space() -> Space:
 
 # ---------------------------------------------------------------- convolutions
 
-WHAT = ("convolution", "transposed", "filters", "helped")
+WHAT = ("convolution", "transposed", "filters", "helped", "written")
 
 
 CONV_EPILOGUES = ("none", "bias", "amax", "all")
@@ -245,7 +245,7 @@ def conv_cuts(k_tiles: int, epilogue: str) -> frozenset[Any]:
 
 
 def conv_holds(*, dtype: Any, modes: int, what: str, epilogue: str, k_tiles: int, **cut: Any) -> bool:
-    if what in ("filters", "helped"):  # an M-major operand, Float32 sums, no epilogue
+    if what in ("filters", "helped", "written"):  # an M-major operand, Float32 sums or the gradient, no epilogue
         tail = cut["tail"] and cut["sharers"] == 1 and what == "filters"
         if what == "helped" and cut["splits"] == 1:
             return False
@@ -272,11 +272,16 @@ def conv_launches(*, dtype: Any, modes: int, what: str, epilogue: str, k_tiles: 
     if what == "transposed":
         weights = empty((channels, *taps, outs), dtype)
         b = Turned(weights, taps, tuple(t - 1 for t in taps), ones, tile_k)
-    if what in ("filters", "helped"):
+    if what in ("filters", "helped", "written"):
         chosen, apart = (chosen._replace(slots=2), 3) if what == "helped" else (chosen, 0)
-        a, b, c_type = empty((outs, pixels), dtype, -2), Columns(x, walk, 64, None), cute.Float32
-        c = empty((chosen.splits, outs, b.shape[0]), c_type)
-        args, _ = gemm_plan.arguments(a, b, c, dtype, CLUSTERS, chosen, None, None, c_type, apart=apart)
+        a, b = empty((outs, pixels), dtype, -2), Columns(x, walk, 64, None)
+        c, c_type = empty((chosen.splits, outs, b.shape[0]), cute.Float32), cute.Float32
+        memory = None
+        if what == "written":
+            c, c_type, apart = Gradient(empty((outs, *taps, channels), dtype), 64), dtype, None
+            if chosen.splits > 1:
+                memory, apart = tuple(map(empty, gemm_plan.scratch_of(c, chosen, CLUSTERS), (F32, I32))), 3
+        args, _ = gemm_plan.arguments(a, b, c, dtype, CLUSTERS, chosen, None, memory, c_type, apart=apart)
         return [(gemm_plan.kernel_of(chosen), args)]
     counts = gemm_plan.scratch_of(c, chosen, CLUSTERS, steps)
     memory = (empty(counts[:1], F32), empty(counts[1:], I32)) if chosen.splits > 1 else None

@@ -19,7 +19,7 @@ from ..gemm.plan import Plan
 from ..memo import remembered
 from . import windows
 from .fit import as_it_lies, dense, fit, padded
-from .operands import UNIT, Columns, Walk, whole
+from .operands import UNIT, Columns, Gradient, Walk, whole
 from .plan import Groups, chosen_parts, edge_of
 from .sums import ADD_UP
 from .tensors import channels_last, check, check_steps, family_of, pixels_of, placed, vectors
@@ -52,30 +52,44 @@ def _planned(
     family = family_of(what, x, cut if isinstance(cut, Warps) else None)
     if family != entry.WARPS:
         check_steps(what, fitted.walk)
-    parts = (_by_warps if family == entry.WARPS else _by_tma)(family, x, dy, outs, fitted.walk, cut)
+    by = _by_warps if family == entry.WARPS else _by_tma
+    parts = by(family, x, dy, outs, fitted.walk, cut, dw if _written(dw, x) else None)
+    if parts.shape is None:
+        return lambda x, dy, dw: parts.launch(outputs(dy), images(x), dw.detach())
     shape, device = parts.shape, x.device
     sums = _sums(shape, device) if parts.sums is None else parts.sums
     fresh.append(sums)
-    part = sums[0].view(shape[1], *fitted.walk.taps, -1)[: dw.shape[0], ..., : x.shape[1]].movedim(-1, 1)
-    how = fitted.back(part).stride(), parts.edge
-
+    inner, taps = parts.inner or shape[-1] // math.prod(fitted.walk.taps), fitted.walk.taps
+    part = sums[0].view(shape[1], -1, *taps, inner)[: dw.shape[0]]
+    if part.shape[1] == 1:
+        part, split = fitted.back(part[:, 0, ..., : x.shape[1]].movedim(-1, 1)), lambda dw: dw
+    else:
+        part, split = part.movedim(-1, 2), lambda dw: dw.unflatten(1, (-1, inner))
+    how = part.stride(), parts.edge
     launches = parts.launch
 
     def launch(x: Any, dy: Any, dw: Any, sums: Any = None) -> None:
         sums = _sums(shape, device) if sums is None else sums
         launches(outputs(dy), images(x), sums)
-        ADD_UP((sums, dw), how)
+        ADD_UP((sums, split(dw)), how)
 
     return launch
 
 
+def _written(dw: Any, x: Any) -> bool:
+    """Say whether TMA can write a gradient of filters where it lies. x: what the images became."""
+    return bool(dw.shape[1] == x.shape[1] and dw.movedim(1, -1).is_contiguous() and dw.data_ptr() % 16 == 0)
+
+
 class Parts(NamedTuple):
     """Sums over parts of the pixels. launch: writes them, of an output's gradient and images. shape: (parts, outputs,
-    K). edge: columns that are in the first part alone. sums: memory that a launch was planned with, or None."""
+    K); None where the gradient itself is written. edge: columns that are in the first part alone. inner: channels that
+    are counted of each tap before the next ones; 0 for all. sums: memory that a launch was planned with, or None."""
 
     launch: Callable[[Any, Any, Any], None]
-    shape: tuple[int, ...]
+    shape: tuple[int, ...] | None
     edge: int = 0
+    inner: int = 0
     sums: Any = None
 
 
@@ -85,27 +99,32 @@ def _sums(shape: tuple[int, ...], device: Any) -> Any:
     return torch.empty(shape, dtype=torch.float32, device=device)
 
 
-def _by_tma(family: str, x: Any, dy: Any, outs: int, walk: Walk, cut: Any) -> Parts:
-    """Plan the gradient of filters by the im2col matrix, each tap of whole tiles of channels."""
+def _by_tma(family: str, x: Any, dy: Any, outs: int, walk: Walk, cut: Any, dw: Any) -> Parts:
+    """Plan the gradient of filters by the im2col matrix. dw: the gradient, if it can be written at once, or None."""
     cut = cut or chosen_parts(family, x, outs, walk, dy.numel() // outs)
     if isinstance(cut, Window):
         return _by_windows(x, outs, walk, cut)
-    own, count, each, lengths = cut
-    columns, apart = math.prod(walk.taps) * whole(x.shape[1], each), isinstance(own, Plan)
+    own, count, inner, lengths = cut
+    columns, apart = math.prod(walk.taps) * whole(x.shape[1], inner), isinstance(own, Plan)
     edge = edge_of(own, outs, columns, clusters_here(own)) if apart else 0
     if apart and not edge:  # fewer clusters fit than the plan counted on: all share
         own = own._replace(tail=False)
+    alone = apart and dw is not None and (count == 1 or lengths > 0)
 
     def place(dy: Any, x: Any, sums: Any) -> tuple[Any, Any, Any]:
         if apart:
-            return swapped(pixels_of(dy)), Columns(channels_last(x), walk, each, None), sums
+            c = Gradient(channels_last(sums), inner) if alone else sums
+            return swapped(pixels_of(dy)), Columns(channels_last(x), walk, inner, None), c
         rows = pixels_of(dy).shape[0] // count
         a = placed(dy, (count, outs, rows), (rows * outs, 1, outs))
-        return a, Columns(channels_last(x), walk, each, count), sums
+        return a, Columns(channels_last(x), walk, inner, count), sums
 
+    if alone:
+        own = own._replace(slots=min(1, own.slots))  # whose pieces are wider, of fewer bits
+        return Parts(launch_on((dy, x, dw), place, entry.element_type(x), own, apart=lengths or None), None)
     shape = count, outs, columns
     launch, sums = _launched(place, x, dy, shape, own, apart=lengths if apart else None)
-    return Parts(launch, shape, edge, sums)
+    return Parts(launch, shape, edge, inner if inner < x.shape[1] else 0, sums)
 
 
 def _by_windows(x: Any, outs: int, walk: Walk, cut: Window) -> Parts:
@@ -123,7 +142,7 @@ def _by_windows(x: Any, outs: int, walk: Walk, cut: Window) -> Parts:
     return Parts(lambda dy, x, sums: bound(*given(dy, x, sums)), (cut.parts, count, taps * depth))
 
 
-def _by_warps(_: str, x: Any, dy: Any, outs: int, walk: Walk, cut: Any) -> Parts:
+def _by_warps(_: str, x: Any, dy: Any, outs: int, walk: Walk, cut: Any, dw: Any) -> Parts:
     """Plan the gradient of filters for GPUs whose tensor cores are a warp's."""
     dtype, pixels = entry.element_type(x), dy.numel() // outs
     depth, target = math.prod(walk.taps) * whole(x.shape[1], 16 // x.element_size()), entry.target_at(x)

@@ -226,16 +226,23 @@ def over(coordinates: Any, rows: int, along_k: Any, strides: Any) -> Any:
     return cute.make_tensor(coordinates.iterator, layout)
 
 
+def counted(channels: Any, taps: tuple[Any, Any], inner: int) -> tuple[Any, Any]:
+    """Give the shape and the strides of columns: `inner` channels of each tap, then the next ones. channels: how many,
+    and their stride. taps: extents and strides, along W first."""
+    count, step = channels
+    return (inner, *taps[0], -(-int(count) // inner)), (step, *taps[1], step * inner)
+
+
 @dataclass(frozen=True)
 class Columns(Source):
     """The im2col matrix from its other side, in groups of pixels: of each channel of each tap the pixels, as K.
 
-    array, walk: as of `Image`. tile: channels that are counted together, of which each tap has whole ones. groups: how
-    many there are, all of so many pixels; None of one matrix of all."""
+    array, walk: as of `Image`. inner: channels that are counted of each tap before the next ones. groups: how many
+    there are, all of so many pixels; None of one matrix of all."""
 
     array: Any
     walk: Walk
-    tile: int
+    inner: int
     groups: int | None
     mode = 0
 
@@ -244,7 +251,7 @@ class Columns(Source):
         """The matrices' extents: (groups, channels of all taps, pixels of a group), or of one the last two."""
         images, *extents, channels = self.array.shape
         pixels = images * math.prod(self.walk.out(tuple(extents)))
-        columns = math.prod(self.walk.taps) * whole(channels, self.tile)
+        columns = math.prod(self.walk.taps) * whole(channels, self.inner)
         return (columns, pixels) if self.groups is None else (self.groups, columns, pixels // self.groups)
 
     def loads(
@@ -254,12 +261,37 @@ class Columns(Source):
         op = load_op(ctas, together, im2col=True)
         turned = cute.make_composed_layout(smem.inner, smem.offset, cute.select(smem.outer, mode=[1, 0]))
         atom, columns = walked(op, self.array, dtype, turned, tile[::-1], self.walk, ctas)
-        pixel, of_taps = columns.stride
+        pixel, (channel, *steps) = columns.stride
         _, *taps = columns.shape[1]
-        many = self.shape[-1]
-        shape = ((whole(self.array.shape[-1], self.tile), *taps), cute.Int32(many))
-        layout = cute.make_layout(shape, stride=(of_taps, pixel))
+        along, apart = counted((self.array.shape[-1], channel), (taps, steps), self.inner)
+        many = cute.Int32(self.shape[-1])
+        layout = cute.make_layout((along, many), stride=(apart, pixel))
         if self.groups is not None:
-            along = pixel * cute.Int32(many)
-            layout = cute.make_layout((*shape, cute.Int32(self.groups)), stride=(of_taps, pixel, along))
+            layout = cute.make_layout((along, many, cute.Int32(self.groups)), stride=(apart, pixel, pixel * many))
         return atom, cute.make_tensor(columns.iterator, layout)
+
+
+@dataclass(frozen=True)
+class Gradient(Source):
+    """The gradient of filters as a result, of the columns of `Columns`. array: (outputs, taps along D, H, W, C), C
+    contiguous. inner: as there, of whole tiles."""
+
+    array: Any
+    inner: int
+
+    @property
+    def shape(self) -> tuple[int, int]:  # type: ignore[override]
+        """The matrix's extents: (outputs, channels of all taps)."""
+        outs, *taps, channels = self.array.shape
+        return outs, math.prod(taps) * whole(channels, self.inner)
+
+    def stores(self, dtype: Any, smem: Any, tile: tuple[int, int], extents: tuple[int, int]) -> tuple[Any, Any]:
+        """Give the TMA atom that stores tiles of the gradient, and its coordinates. See `Source.stores`."""
+        last = len(self.array.shape) - 1
+        t = tensor_of(self.array, last, dtype)
+        lies = cute.make_tensor(t.iterator, cute.select(t.layout, mode=[0, last, *reversed(range(1, last))]))
+        atom, there = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileS2GOp(), lies, smem, tile)
+        _, channel, *steps = there.stride
+        return atom, over(
+            there, extents[0], *counted((t.shape[-1], channel), (self.array.shape[-2:0:-1], steps), self.inner)
+        )

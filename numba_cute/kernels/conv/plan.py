@@ -106,7 +106,7 @@ class Groups(NamedTuple):
 
     cut: Plan | Umma
     number: int
-    channels: int
+    inner: int
     apart: int = 0
 
 
@@ -133,7 +133,7 @@ def chosen_parts(family: str, x: Any, outs: int, walk: Any, pixels: int) -> Grou
         return found
     count = places_of(walk, x.shape[0], extents, pitch)
     cut, time = _of_windows(tuning.here(), walk.taps, outs, x.shape[1], count, walk.dilation[-1], sms_here())
-    columns = whole(x.shape[1], found.channels) * math.prod(walk.taps)
+    columns = whole(x.shape[1], found.inner) * math.prod(walk.taps)
     others = _of_warpgroups(found.cut, outs, columns, pixels, sms_here(), x.shape[1], found.apart)
     return cut if time < others else found
 
@@ -181,15 +181,18 @@ def _groups(
 
         cuts = umma_plan.CUTS
     usual = Groups(Plan(unit, 1) if of_warpgroups else Umma(unit, 1), 1, unit)
-    best: tuple[float, Groups] = math.inf, usual
+    best: tuple[float, int, Groups] = math.inf, 0, usual
     for cut in cuts:
-        each = cut.tile_n if channels > cut.tile_n else unit
-        columns = whole(channels, each) * math.prod(taps)
-        if fits(cut.tile_n // unit, (whole(channels, each) // unit, *taps)):
+        filled = whole(channels, cut.tile_n if channels > cut.tile_n else unit)
+        for inner in dict.fromkeys((filled, unit if channels % unit == 0 else filled)):
+            rest = whole(channels, inner) // inner
+            if not fits(cut.tile_n // unit, (inner // unit, *taps, rest)):
+                continue
+            columns = inner * math.prod(taps) * rest
             found: Any = (_parts_of if of_warpgroups else _groups_of)(cut, outs, columns, pixels, sms, channels)
-            made = ((time, Groups(one, count, each, *apart)) for time, one, count, *apart in found)
-            best = min(best, *made, key=lambda x: x[0])
-    return best[1]
+            made = ((time, columns, Groups(one, number, inner, *apart)) for time, one, number, *apart in found)
+            best = min(best, *made, key=lambda x: x[:2])
+    return best[2]
 
 
 def _parts_of(
@@ -256,10 +259,11 @@ def _of_warpgroups(
     if apart:
         first, each = first_of(count - 1, apart, k_tiles), known.helped * each
         multiply = max(first * each, apart * (math.ceil((k_tiles - first) / (count - 1)) * each + end) - end) + end
-        return float(multiply + known.launch + _added(count * outs * columns))
+        return float(multiply + known.launch + _added(count * outs * columns) / 2)  # in the kernel
     multiply = alone // room * (k_tiles * each + end)
     multiply += math.ceil((tiles - alone) * count / room) * (math.ceil(k_tiles / count) * each + end)
-    return float(multiply + known.launch + _added(outs * columns * (count - (count - 1) * alone / tiles)))
+    added = _added(outs * columns * (count - (count - 1) * alone / tiles)) if count > 1 else 0.0  # or written at once
+    return float(multiply + known.launch + added)
 
 
 def _added(sums: float) -> float:

@@ -266,7 +266,7 @@ def gemm(
             while work.is_valid_tile:
                 m, n, layer = work.tile_idx
                 batch, split = share_of(layer, splits, apart)
-                first_k, end_k = part_of_k(k_tiles, split, splits, part, parts, apart)
+                first_k, end_k = part_of_k(k_tiles, split, splits, part, parts, schedule)
                 if cute.const_expr(exchange.brings):
                     others.await_rows(m, batch)
                 for k in range(cute.Int32(first_k), cute.Int32(end_k)):
@@ -378,7 +378,7 @@ def gemm(
         while work.is_valid_tile:
             m, n, layer = work.tile_idx
             batch, split = share_of(layer, splits, apart)
-            first_k, end_k = part_of_k(k_tiles, split, splits, part, parts, apart)
+            first_k, end_k = part_of_k(k_tiles, split, splits, part, parts, schedule)
             previous = consumer.wait()
             for k in range(first_k, end_k):
                 cute.range_push("wait", k)

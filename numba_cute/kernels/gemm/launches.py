@@ -164,7 +164,8 @@ def launch_on(
         most = clusters_here(cut)
         c = place(*[t.detach() for t in tensors])[2]
         c = of_product(c, indices[0].shape[0]) if indices else c
-        splits = Splits(scratch_of(c, cut, most, epilogue)) if cut.splits > 1 and apart is None else Splits()
+        added = cut.splits > 1 and (apart is None or len(c.shape) == 2)
+        splits = Splits(scratch_of(c, cut, most, epilogue)) if added else Splits()
 
         @cute.runtime.remembered
         def made(x: Any, y: Any, z: Any, *others: Any) -> Any:

@@ -199,7 +199,8 @@ def arguments(
     the product's rows, and where they lie is where those of the Named begin. C's rows may be no multiples of 16 bytes.
     apart: c is (splits, M, N), and the splits' sums are not added up; of `tail`, whole tiles are in the first matrix.
     0: they have equal parts of K. Else each tile's first has a cluster of its own, and more of K: what takes as long as
-    so many of the others, of which as many more clusters as that takes have `apart` each.
+    so many of the others, of which as many more clusters as that takes have `apart` each; they are added up where c is
+    (M, N).
     exchange: with other GPUs, an `Exchange`. totals: where one that `sends` puts what it adds up.
     """
     c_dtype, like = c_dtype or RESULTS[dtype], epilogue.matrix if epilogue else None
@@ -259,9 +260,11 @@ def arguments(
         schedule = exchange.schedule(*order)
         clusters = work if parts > 1 else math.ceil(work / math.ceil(work / most_clusters))
     elif apart:
-        first = cute.Int32(first_of(splits - 1, apart, k_tiles_of(k, dtype)))
-        schedule, clusters = Shares(*order, cute.Int32(0), cute.Int32(splits), True, first), work
-        clusters += math.ceil(work * (splits - 1) / apart)
+        first, joined = cute.Int32(first_of(splits - 1, apart, k_tiles_of(k, dtype))), len(c.shape) == 2
+        schedule = Shares(*order, cute.Int32(0), splits if joined else cute.Int32(splits), not joined, first)
+        clusters = work + math.ceil(work * (splits - 1) / apart)
+        if joined:
+            partials, tickets = memory_of(scratch, work * sharers, 256, tile_n // 8, splits, dtype)
     elif apart == 0:
         schedule = Shares(*order, cute.Int32(alone), cute.Int32(splits), True)
         pieces_of_work = alone + (work - alone) * splits

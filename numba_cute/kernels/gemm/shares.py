@@ -16,8 +16,8 @@ class Shares(utils.PersistentTileSchedulerParams):
     """Tiles in their order, the last of them several times over. whole: how many clusters' tiles come before these.
     splits: how many clusters share each of these; the layer of a tile says which of its shares it is (`share_of`).
     apart: the shares are not added up: each is of a matrix of the result, a tile that is not shared of the first.
-    first: K tiles of the first of such shares, where it is longer than the others; as many clusters as there are tiles
-    have one of these each, and those after them the others, in turn."""
+    first: K tiles of the first of a tile's shares, where it is longer than the others; as many clusters as there are
+    tiles have one of these each, and those after them the others, in turn."""
 
     whole: Any = 0
     splits: Any = 1
@@ -56,6 +56,8 @@ class Shares(utils.PersistentTileSchedulerParams):
 
     def place(self, index: Any) -> Any:
         """Return which of the tiles that are shared the `index`-th piece of work belongs to; 0 for none of them."""
+        if self.first is not None:
+            return remainder(index, self.tiles)
         return quotient(self._parted(index)[1], self.splits)
 
     def _parted(self, index: Any) -> tuple[Any, Any]:
@@ -94,17 +96,17 @@ def share_of(layer, splits, apart=None):
 
 
 @traced
-def part_of_k(k_tiles, share, splits, part, parts, apart=None):
-    """Return the first K tile of a share's part, and the first that is not. share, splits, apart: as of `share_of`.
-    part, parts: of a share."""
+def part_of_k(k_tiles, share, splits, part, parts, schedule=None):
+    """Return the first K tile of a share's part, and the first that is not. share, splits: as of `share_of`. part,
+    parts: of a share. schedule: a Shares whose shares are `apart`, or the first one longer; any other."""
     first, end = part * k_tiles // parts, (part + 1) * k_tiles // parts
-    b = current()
+    b, longer, apart = current(), getattr(schedule, "first", None), apart_of(schedule)
+    if longer is not None:
+        others, rest = schedule.splits - 1, k_tiles - longer
+        begin, stop = longer + (share - 1) * rest // others, longer + share * rest // others
+        longest = b.compare("==", share, 0)
+        return b.select(longest, 0, begin), b.select(longest, longer, stop)
     if apart is not None:
-        if apart.first is not None:
-            others, rest = apart.splits - 1, k_tiles - apart.first
-            begin, stop = apart.first + (share - 1) * rest // others, apart.first + share * rest // others
-            longest = b.compare("==", share, 0)
-            return b.select(longest, 0, begin), b.select(longest, apart.first, stop)
         splits = apart.splits
     elif splits == 1:
         return (0, k_tiles) if parts == 1 else (first, end)

@@ -18,7 +18,7 @@ from numba import cuda
 import numba_cute as cute
 from numba_cute import arch, utils
 from numba_cute.kernels import entry, tuning
-from numba_cute.kernels.moves.places import VECTOR, Moved, divisor
+from numba_cute.kernels.moves.places import VECTOR, Moved, bring, divisor
 from numba_cute.seam import frozen, traced
 
 __all__ = ["THREADS", "Box", "move", "work"]
@@ -207,7 +207,7 @@ def move(x_memory, y_memory, grid, x_side, y_side, lengths, places, counts, box)
             )
             places_in[k] = -vector
             if readable(box, at, whole, some, within):
-                cute.autovec_copy(x[None, None, at], held[None, None, k])
+                bring(x[None, None, at], held[None, None, k])
                 places_in[k] = place + first
             elif cute.const_expr(not box.whole_in) and some:
                 for e in range(vector):

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numba_cute as cute
+from numba_cute import arch
 from numba_cute.kernels import entry
 from numba_cute.seam import traced
 from numba_cute.seam.ground.records import dataclass
 
-__all__ = ["VECTOR", "Moved", "divisor", "modes", "moved", "spread"]
+__all__ = ["VECTOR", "Moved", "bring", "divisor", "modes", "moved", "spread"]
 
 VECTOR = 16
 """Bytes that a thread moves at once."""
@@ -84,3 +85,14 @@ def spread(index: Any, of: tuple[Any, Any]) -> Any:
         left, coordinate = d.divmod(left)
         at = at + cute.Int64(coordinate) * stride
     return at + cute.Int64(left) * strides[-1] if strides else at
+
+
+@traced
+def bring(source: cute.Tensor, target: cute.Tensor) -> None:
+    """Load a vector of x into registers, and the 256 bytes in which it lies into L2: a tile whose rows begin anywhere
+    shares them with its neighbours, and memory gives them faster at once than in the parts that tiles ask for."""
+    there = cute.make_ptr(cute.Uint32, source.iterator.toint(), cute.AddressSpace.gmem, VECTOR)
+    words = cute.make_tensor(cute.recast_ptr(target.iterator, dtype=cute.Uint32), cute.make_layout(VECTOR // 4))
+    got = arch.load(there, cute.Uint32, level_prefetch_size="size_256b", count=VECTOR // 4)
+    for i in range(VECTOR // 4):
+        words[i] = got[i]

@@ -14,6 +14,7 @@ one address for each element of a vector, and steps from there.
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -22,13 +23,12 @@ from numba import cuda
 import numba_cute as cute
 from numba_cute import arch, utils
 from numba_cute.kernels import entry, tuning
-from numba_cute.kernels.moves.places import VECTOR, Moved, divisor
+from numba_cute.kernels.moves.places import VECTOR, Moved, bring, divisor
 from numba_cute.kernels.moves.turn import begun
 from numba_cute.seam import CuteError, current, frozen, traced
 
-__all__ = ["WARPS", "Tile", "skew", "work"]
+__all__ = ["Tile", "kernel_of", "work"]
 
-WARPS = 8
 ACROSS, DOWN = 8, 4  # lanes along a row of x that load, and rows
 SECTOR = 32
 
@@ -36,14 +36,15 @@ SECTOR = 32
 @frozen
 class Tile:
     """A tile of `skew`. width: bytes of an element. along: vectors of a row of y. across: vectors that a row of x
-    touches in the tile, at most, of which it fills one less."""
+    touches in the tile, at most, of which it fills one less. warps: of a block."""
 
     width: int
     along: int
     across: int
+    warps: int = 8
 
     def __post_init__(self) -> None:
-        columns, parts = self.across * self.side // self.sector, WARPS // self.alike
+        columns, parts = self.across * self.side // self.sector, self.warps // self.alike
         if columns * self.along % (32 * parts) or columns % (self.inner * 32 // self.along) and self.along < 32:
             raise CuteError(f"permute: {self}: warps cannot share these vectors evenly: give more across, or along")
 
@@ -70,7 +71,7 @@ class Tile:
     @property
     def loads(self) -> int:
         """Vectors of a column of x's that a thread loads: of the tile's rows, and those before."""
-        return -(-(self.rows + self.sector) // (DOWN * WARPS))
+        return -(-(self.rows + self.sector) // (DOWN * self.warps))
 
     @property
     def of_word(self) -> int:
@@ -100,12 +101,12 @@ class Tile:
     @property
     def alike(self) -> int:
         """Kinds of rows of y, by where in a sector they begin, of which warps have one each at a time."""
-        return min(self.sector, WARPS)
+        return min(self.sector, self.warps)
 
     @property
     def steps(self) -> int:
         """Vectors of a thread in rows of y that begin alike."""
-        return self.across * self.side // self.sector * self.along // 32 * self.alike // WARPS
+        return self.across * self.side // self.sector * self.along // 32 * self.alike // self.warps
 
     @property
     def number(self) -> Any:
@@ -242,7 +243,7 @@ def load(tidx, kept, at, count, s, tile):
     of a row of x in the tile."""
     zero, own, rows = kept
     i, source, target, vectors = loads_of(tidx, zero, at, count, s, tile)
-    down = DOWN * WARPS  # rows from load to load
+    down = DOWN * tile.warps  # rows from load to load
     apart = down // tile.side * tile.group * tile.width  # and bytes
     last = among(tidx // ACROSS, 0, (tile.loads - 1) * down, tile.rows + tile.sector)
     whole = own == zero and rows == tile.rows + tile.sector
@@ -251,7 +252,7 @@ def load(tidx, kept, at, count, s, tile):
         if whole and vectors > c:
             for n in cute.range_constexpr(tile.loads):
                 if n + 1 < tile.loads or last:
-                    cute.autovec_copy(vector_of_x(source, at[1], n * down, c, tile), held[None, n, c // ACROSS])
+                    bring(vector_of_x(source, at[1], n * down, c, tile), held[None, n, c // ACROSS])
     for c in cute.range_constexpr(0, tile.across, ACROSS):
         if whole and vectors > c:
             for n in cute.range_constexpr(tile.loads):
@@ -261,7 +262,7 @@ def load(tidx, kept, at, count, s, tile):
             for n in cute.range(tile.loads, unroll=1):
                 if among(i, own, n * down, rows):
                     one = cute.make_rmem_tensor(tile.words, tile.number_of_word)
-                    cute.autovec_copy(vector_of_x(source, at[1], n * down, c, tile), one)
+                    bring(vector_of_x(source, at[1], n * down, c, tile), one)
                     put(one, target + (n * apart + c * VECTOR), tile)
 
 
@@ -271,7 +272,7 @@ def load_alone(tidx, zero, rows, at, count, s, tile):
     for row in (cute.Int32(0), cute.Int32(rows - 1)):
         if among(row, zero, 0, tile.rows + tile.sector):
             place = place_of(row - zero, tile) + beside(row, at, tile)
-            for e in cute.range(tidx, count, 32 * WARPS, unroll=1):
+            for e in cute.range(tidx, count, 32 * tile.warps, unroll=1):
                 one = at[0] + at[1] * row + e * tile.width
                 s[place + e] = memory(tile.number, one, 1, tile.width)[0]
 
@@ -298,7 +299,6 @@ def store(vectors, rows, left, y, step, tile):
                         vector_of_y(y, ahead, step, tile)[k] = gathered(places, k, ahead, tile)
 
 
-@cuda.jit(launch_bounds=32 * WARPS)
 def skew(x_memory, y_memory, sizes, steps, grid, tile):
     """y = x in tiles of y's rows, contiguous in y, and columns, contiguous in x.
 
@@ -327,19 +327,25 @@ def skew(x_memory, y_memory, sizes, steps, grid, tile):
         store((i, places), sizes[0], cute.Int32(count - j), y, steps[1], tile)
 
 
+@functools.cache
+def kernel_of(warps: int) -> Any:
+    """Give the kernel for blocks of so many warps, by which registers are dealt out."""
+    return cuda.jit(launch_bounds=32 * warps)(skew)
+
+
 def work(of: Moved) -> entry.Work | None:
     """Plan `skew`; None if extents or strides do not suit it, or if boxes are as fast.
 
-    Of a GPU it knows: `skewed`, tiles by the bytes of an element, the larger first; `used`, how much of the tiles there
-    must be."""
+    Of a GPU it knows: `skewed`, tiles by the bytes of an element, the larger first, and their warps; `used`, how much
+    of the tiles there must be."""
     inner = of.in_x()[0]
     if inner == 0 or of.x[inner] != 1 or min(of.x) < 0 or of.x[0] * of.width < VECTOR:
         return None
     if of.width > 1 and of.y_aligned and of.shape[0] % of.vector == 0:  # boxes write whole vectors too
         return None
     known = tuning.numbers("permute")
-    for along, across in known.skewed.get(of.width, ()):
-        tile = Tile(of.width, along, across)
+    for numbers in known.skewed.get(of.width, ()):
+        tile = Tile(of.width, *numbers)
         full = _tiles(of.shape[0] + tile.sector - 1, tile.rows) * tile.rows
         full *= _tiles(of.shape[inner], tile.columns) * tile.columns
         if of.shape[0] * of.shape[inner] >= known.used * full:
@@ -361,9 +367,9 @@ def _work(of: Moved, tile: Tile, inner: int) -> entry.Work:
     ]
     kinds = (cute.Int32, cute.Int32, cute.Int64, cute.Int64)
     return entry.Work(
-        skew,
+        kernel_of(tile.warps),
         grid=math.prod(n for _, n, _ in steps),
-        block=32 * WARPS,
+        block=32 * tile.warps,
         static=(
             (cute.Int32(rows), cute.Int32(columns), cute.Int64(of.reach)),
             (cute.Int64(of.x[0]), cute.Int64(of.y[inner])),

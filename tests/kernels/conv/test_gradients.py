@@ -10,7 +10,7 @@ import numba_cute as cute
 from numba_cute import CuteError
 from numba_cute.kernels import entry as entry_of
 from numba_cute.kernels.conv import entry, plan
-from numba_cute.kernels.conv.operands import Columns, Image, Lattice, Turned, parts_of
+from numba_cute.kernels.conv.operands import Columns, Gradient, Image, Lattice, Turned, parts_of, whole
 from numba_cute.kernels.gemm import Plan, bias, residual
 from numba_cute.kernels.gemm.launches import simulate
 
@@ -105,6 +105,26 @@ def test_each_place_of_the_stride_is_a_convolution(extents, channels, outs, how,
     assert_close(dx, of_images(dy, w, how, extents))
 
 
+@pytest.mark.parametrize(
+    ("extents", "channels", "outs", "how", "inner", "cut", "apart"),
+    [
+        ((140,), 64, 40, walk((2,), 1, 1), UNIT, Plan(64, 1, splits=2), 2),
+        pytest.param((5, 5), 128, 136, walk((3, 3), 1, 1), UNIT, Plan(192, 2), None, marks=SLOW),
+        pytest.param((5, 5), 72, 40, walk((3, 1), 2, 1), 2 * UNIT, Plan(64, 1), None, marks=SLOW),
+        pytest.param((9, 15), 128, 136, walk((1, 3), 1, (0, 1)), UNIT, Plan(192, 2, splits=3), 3, marks=SLOW),
+    ],
+    ids=str,
+)
+def test_filters_are_written_where_they_lie(extents, channels, outs, how, inner, cut, apart):
+    """In tiles of several taps, some of whose channels are not there; added up, where there are parts."""
+    x, w, dy = problem(1, extents, channels, outs, how)
+    dw = np.full_like(w, np.nan)
+    columns = Columns(x, how, inner, None)
+    assert columns.shape[0] == Gradient(dw, inner).shape[1]
+    simulate(dy.reshape(-1, outs).T, columns, Gradient(dw, inner), BF16, cut, apart=apart)
+    assert_close(dw, of_filters(x, dy, how))
+
+
 @SLOW
 @pytest.mark.parametrize(
     ("extents", "channels", "outs", "how", "groups", "cut"),
@@ -117,7 +137,7 @@ def test_each_place_of_the_stride_is_a_convolution(extents, channels, outs, how,
 )
 def test_groups_of_pixels_are_summed(extents, channels, outs, how, groups, cut):
     x, _, dy = problem(1, extents, channels, outs, how)
-    b = Columns(x, how, UNIT, groups)
+    b = Columns(x, how, whole(channels, UNIT), groups)
     count, columns, pixels = b.shape
     sums = np.full((count, outs, columns), np.nan, np.float32)
     simulate(dy.reshape(count, pixels, outs).swapaxes(1, 2), b, sums, BF16, cut, c_dtype=cute.Float32)
@@ -130,9 +150,9 @@ def test_tiles_of_filters_divide_channels_and_taps():
     assert not plan.fits(4, (1, 2))
     found = plan.groups(entry_of.WARPGROUPS, 64, 64, (3, 3), 256 * 56 * 56, UNIT, 132)
     assert found.cut.tile_n == 192 and found.number == found.cut.splits > 40
-    assert plan.groups(entry_of.WARPGROUPS, 320, 320, (3, 3), 65536, UNIT, 132).channels in (128, 192), (
-        "of 320 channels 384"
-    )
+    for channels, pixels in ((320, 65536), (512, 12544), (512, 1568)):
+        found = plan.groups(entry_of.WARPGROUPS, channels, channels, (3, 3), pixels, UNIT, 132)
+        assert (found.cut.tile_n, found.inner) == (192, UNIT), "three taps, and no channels of zeros"
 
 
 def test_what_cannot_be_transposed_is_refused():

@@ -8,7 +8,7 @@ import numba_cute as cute
 from numba_cute import CuteError, kernels
 from numba_cute.kernels import entry
 from numba_cute.kernels.conv import plan
-from numba_cute.kernels.conv.operands import Columns, Filter, Image, Lattice, Turned, parts_of
+from numba_cute.kernels.conv.operands import Columns, Filter, Image, Lattice, Turned, parts_of, whole
 from numba_cute.kernels.gemm import Plan, Umma, bias, relu, residual, umma_plan
 from numba_cute.kernels.gemm.launches import simulate
 
@@ -106,7 +106,7 @@ def test_each_place_of_the_stride_is_a_convolution(extents, channels, outs, how,
 )
 def test_groups_of_pixels_are_summed(extents, channels, outs, how, groups, cut):
     x, _, dy = problem(1, extents, channels, outs, how)
-    b = Columns(x, how, UNIT, groups)
+    b = Columns(x, how, whole(channels, UNIT), groups)
     count, columns, pixels = b.shape
     sums = np.full((count, outs, columns), np.nan, np.float32)
     simulate(dy.reshape(count, pixels, outs).swapaxes(1, 2), b, sums, BF16, cut, c_dtype=cute.Float32)
@@ -159,11 +159,11 @@ def test_nothing_spills(cut, target):
 
 
 def test_groups_of_pixels_fill_the_gpu():
-    cut, count, each, _ = plan.groups(entry.TENSOR_MEMORY, 64, 64, (3, 3), 256 * 56 * 56, UNIT, 148)
-    assert cut.tile_n in (64, 128, 256) and each == 64 and 256 * 56 * 56 % count == 0
+    cut, count, inner, _ = plan.groups(entry.TENSOR_MEMORY, 64, 64, (3, 3), 256 * 56 * 56, UNIT, 148)
+    assert cut.tile_n in (64, 128, 256) and inner == 64 and 256 * 56 * 56 % count == 0
     assert -(-64 // 128 // cut.ctas) * (9 * 64 // cut.tile_n) * count * cut.ctas > 100  # CTAs
     found = plan.groups(entry.TENSOR_MEMORY, 2048, 2048, (3, 3), 8 * 64 * 64, UNIT, 148)
-    assert found == (Umma(), 1, 256, 0), "one group, of pairs"
+    assert found == (Umma(), 1, 2048, 0), "one group, of pairs"
 
 
 # ---------------------------------------------------------------- the entries, with torch

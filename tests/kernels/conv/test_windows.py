@@ -91,7 +91,7 @@ def test_a_model_chooses_windows_where_tiles_would_be_empty():
     with cute.simulation():
         assert isinstance(chosen(256, 64, 56, 64, walk((3, 3), 1, 1)), Window)
         assert isinstance(chosen(16, 320, 64, 320, walk((3, 3), 1, 1)), Window)
-        many = chosen(8, 1024, 64, 1024, walk((3, 3), 2, 1)).cut
+        many = chosen(8, 1024, 64, 768, walk((3, 3), 2, 1)).cut
         assert many.tail and many.splits == 5, "288 tiles: 264 alone, 24 in 5 parts each"
         assert not isinstance(chosen(256, 64, 56, 64, walk((3, 3), 2, 1)), Window), "steps along W"
         assert not isinstance(chosen(256, 64, 56, 64, walk((1, 1))), Window), "one tap has nobody to share with"

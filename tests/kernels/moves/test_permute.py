@@ -90,14 +90,15 @@ def test_tiles_of_any_width(shape, order, dtype):
     assert work.compile(x, y).resources.local == 0
 
 
-def skewed(shape, order, dtype, along, before, view=lambda x: x):
-    """Permute by tiles of so many vectors along y's rows, to a y that begins so many elements after a vector."""
+def skewed(shape, order, dtype, along, before, view=lambda x: x, beside=None):
+    """Permute by tiles of so many vectors along y's rows, to a y that begins so many elements after a vector. beside:
+    the tiles' vectors along x's rows, and their warps."""
     x = view(np.random.default_rng(0).integers(0, 100, shape).astype(dtype))
     held = np.full(x.size + before + 5, 101, dtype)
     y = held[before : before + x.size].reshape([x.shape[m] for m in order])
-    with knowing(skewed={x.itemsize: [[along, max(8, 2 * x.itemsize)]]}, used=0.0):
+    with knowing(skewed={x.itemsize: [[along, *(beside or [max(8, 2 * x.itemsize)])]]}, used=0.0):
         work = plan(x, y, order)
-    assert work.kernel is skew.skew
+    assert work.kernel is skew.kernel_of(work.block // 32)
     work.simulate(x, y)
     np.testing.assert_array_equal(y, x.transpose(order))
     assert (held[:before] == 101).all()
@@ -122,6 +123,12 @@ def test_rows_of_tiles_may_have_room_between_them_and_begin_within_a_word(dtype)
     shape, along = ((67, 75), 8) if dtype != "f8" else ((35, 41), 16)
     for view in (lambda x: x[1:-1, 1:-1], lambda x: x[::2, 3:]):
         skewed(shape, (1, 0), dtype, along, 1, view)
+
+
+@pytest.mark.slow
+def test_tiles_of_more_warps():
+    work, x, y = skewed((133, 500), (1, 0), "u2", 16, 1, beside=[32, 16])
+    assert work.block == 512 and work.compile(x, y).resources.local == 0
 
 
 def test_a_tile_that_warps_cannot_share_is_refused():
