@@ -156,7 +156,7 @@ KERNELS = [
            partial(test_experts.in_a_row, 1, 2)),
     kernel("kernels: parts of other GPUs", scatter, "Sending.store_tiles Sending.fill "
            "Sending.await_part Sending.sent Sending.add_parts", SCATTERED, _of_ranks(ranks.Reduced, 48, 64, 72)),
-    kernel("kernels: sums over GPUs", sums_of_gpus, "add_up await_parts bring_sums await_sums",
+    kernel("kernels: sums over GPUs", sums_of_gpus, "add_up await_parts bring_sums await_sums send_piece",
            _of_ranks(ranks.Reduced, 24, 64, 72, once=True), _of_ranks(ranks.Reduced, 48, 64, 72)),
     kernel("kernels: where tokens go", routes, "choose sort sort_all find_room route", TRAVELLING),
     kernel("kernels: rows that are brought alone", dispatch, "bring", TRAVELLING),
