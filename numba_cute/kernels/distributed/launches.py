@@ -139,7 +139,7 @@ def launcher(
     def launch(*tensors: Any) -> None:
         memory.enter(tensors[0])
         arguments = [*fixed]
-        for i, x in zip(varies, of(*tensors)):
+        for i, x in zip(varies, of(*tensors) if varies else ()):
             arguments[i] = x
         bound(*arguments)
 
