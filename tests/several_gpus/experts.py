@@ -192,7 +192,7 @@ def errors():
         "weights is float32 of shape (8, 4)": lambda: layer.experts.matmul_combine(h, layer.down, weights[:8]),
         "h is bfloat16 of shape (8, 512)": lambda: layer.experts.matmul_combine(h[:8], layer.down, weights),
         "w is bfloat16": lambda: layer.experts.dispatch_matmul(x, fits, layer.up[1:]),
-        "call dispatch_matmul first": lambda: Layer(8, 64).experts.matmul_combine(h, layer.down, weights),
+        "call dispatch_matmul or dispatch first": lambda: Layer(8, 64).experts.matmul_combine(h, layer.down, weights),
         "experts 7 must be a multiple": lambda: ExpertParallel(8, 64, 1, 7),
         "hidden 12 must be a multiple of 8": lambda: ExpertParallel(8, 12, 1, 8),
         "topk 0 must be an int": lambda: ExpertParallel(8, 64, 0, 8),
