@@ -15,9 +15,11 @@ from .operands import CONSUMER_REGISTERS, PRODUCER_REGISTERS
 class Exchange:
     """Nothing is exchanged: the kernel asks an exchange of its launch. One that `brings` or `sends` has what
     `begin(smem, tidx)` gives: the part of its warps. registers: of a thread that feeds the tensor cores or exchanges,
-    and of one that multiplies."""
+    and of one that multiplies. wide: columns of a slab of a grouped product, of which all rows are made before those
+    of the next slab; None: there is one slab."""
 
     registers = PRODUCER_REGISTERS, CONSUMER_REGISTERS
+    wide = None
 
     @property
     def memory(self) -> int:

@@ -59,6 +59,23 @@ def test_rows_are_multiplied_where_they_come_and_added_up_where_they_are_from(
         it.combine(indices, step, clusters)
 
 
+@pytest.fixture
+def slabs(monkeypatch):
+    """Slabs of the columns of a tile."""
+    monkeypatch.setattr(experts_plan, "SLAB", 128)
+
+
+@SLOW
+@pytest.mark.parametrize("tokens, topk", [((70, 2), 1), ((2, 0, 0, 1), 2), ((1, 0, 0, 0, 0, 0, 0, 1), 9)], ids=str)
+def test_slabs_are_added_up_while_the_next_ones_are_made(slabs, tokens, topk):
+    ranks = len(tokens)
+    it = Experts(Extents(ranks, max(tokens), 136, topk, ranks, ranks * max(tokens) * topk), 24)
+    for step in range(2 if ranks == 2 else 1):
+        indices = choices(step, tokens, topk, 2)
+        it.find(indices, step)
+        it.combine(indices, step, 1 + step)
+
+
 @SLOW
 @pytest.mark.parametrize("expert", [3, 0, -1])
 def test_all_tokens_may_choose_one_expert_or_none(expert):
@@ -94,6 +111,22 @@ def test_a_wait_that_is_left_out_is_a_race(monkeypatch, owner, name):
     monkeypatch.setattr(owner, name, lambda self, *args: None)
     with pytest.raises(RaceError):
         travels(name == "await_tile")
+
+
+def in_slabs(order=None):
+    it, indices = Experts(Extents(2, 2, 136, 2, 2, 8), 24), choices(1, (2, 2), 2, 2)
+    it.find(indices)
+    return it.combine(indices, order=order)
+
+
+@SLOW
+def test_a_slab_that_is_added_up_before_it_is_sent_is_a_race(slabs, monkeypatch):
+    first, *others = (in_slabs(order) for order in (None, 1))
+    assert all((x == y).all() for other in others for x, y in zip(first, other))  # bit by bit
+    sent_before = combine.Returning.sent_before
+    monkeypatch.setattr(combine.Returning, "sent_before", lambda self, slab: sent_before(self, min(slab + 1, 2)))
+    with pytest.raises(RaceError):
+        in_slabs()
 
 
 @SLOW
