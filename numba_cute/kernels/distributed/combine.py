@@ -49,10 +49,10 @@ class Returned:
 
     @traced
     def part(self, begin: Any, end: Any) -> RowsOfWarp:
-        """Give the rows from `begin` on that a warp has made, without those from `end` on. Each lane looks at one, long
-        before it is stored."""
-        columns = int(self.parts.shape[1])
-        return RowsOfWarp(self.parts.element_type, columns, self.address(begin + arch.lane_idx() % WARP_ROWS, end))
+        """Give those that a warp makes of a warpgroup's rows from `begin` on, before `end`. Each lane looks at one,
+        long before it is stored."""
+        row = cute.Int32(begin + arch.warp_idx() % 4 * WARP_ROWS + arch.lane_idx() % WARP_ROWS)
+        return RowsOfWarp(self.parts.element_type, int(self.parts.shape[1]), self.address(row, end))
 
 
 @frozen

@@ -16,13 +16,13 @@ from ..gemm.operands import view
 from . import routes
 from .combine import THREADS, Combine, Returned, send_back
 from .dispatch import Dispatch, bring, parts_of, pieces_of
-from .routes import MOST_SLABS, WARP
+from .routes import SLABS, WARP
 
 ROUTERS, BRINGERS, SENDERS = 32, 4, 2
 """Blocks that find where rows go, at most: they wait for each other, and must all run. And those of a multiprocessor
 that bring rows without a product, and that send them, which wait for each other too."""
 SLAB = 1024
-"""Columns of a slab, or multiples: whatever the tiles are, so that all GPUs have the same slabs."""
+"""What the columns of the first slab are multiples of, whatever the tiles are: all GPUs have the same slabs."""
 
 
 class Extents(NamedTuple):
@@ -49,7 +49,7 @@ class Extents(NamedTuple):
 
 class Room(NamedTuple):
     """Memory of a GPU. here: rows that came, (capacity, hidden). chosen, origins, ends, arrived: as of `Routes`; ended:
-    (MOST_SLABS,), and counters (2,): of int32 zeros. report: `routes.WORDS` words that the host sees."""
+    (SLABS,), and counters (2,): of int32 zeros. report: `routes.WORDS` words that the host sees."""
 
     here: Any
     chosen: Any
@@ -66,7 +66,7 @@ class Room(NamedTuple):
         return Room(
             room((extents.capacity, extents.hidden)), zeros((extents.pairs,)), zeros((extents.capacity,)),
             zeros((extents.experts // extents.world,)), zeros((math.ceil(extents.capacity / TILE_M),)),
-            zeros((MOST_SLABS,)), zeros((2,)), report,
+            zeros((SLABS,)), zeros((2,)), report,
         )  # fmt: skip
 
 
@@ -119,9 +119,14 @@ def matmul_combine(
     a: (capacity, K). b: (experts of this GPU, N, K). weights: (tokens, topk). out: (tokens, N). parts: of all GPUs,
     (pairs, N, GPUs). The others: as of `dispatch_matmul`."""
     kinds = parts.element_type, parts.element_type
-    wide = SLAB * math.ceil(extents.hidden / (SLAB * MOST_SLABS))
-    exchange, back, totals = _combine(weights, out, parts, extents, room, rank, signals, wide)
+    exchange, back, totals = _combine(weights, out, parts, extents, room, rank, signals, wide_of(extents.hidden))
     return _grouped(cut, most, kinds, a, b, room, a, None, back, 1, exchange, totals)
+
+
+def wide_of(hidden: int) -> int:
+    """Choose the columns of the first slab, most of all: its sums are hidden behind the second slab's product, and of
+    that slab those that are left. Each slab reads A once more."""
+    return SLAB * max(math.ceil(hidden / (SLAB * SLABS)), 3 * hidden // (4 * SLAB))
 
 
 def _combine(

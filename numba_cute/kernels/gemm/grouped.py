@@ -213,7 +213,7 @@ def grouped(
             left = cute.max(cute.Int32(0), cute.min(cute.Int32(STORE_ROWS), cute.Int32(end - row)))
             if left > 0:
                 if cute.const_expr(scatters):
-                    rows_c = tma_c.part(cute.Int32(row + warp_idx % 4 * WARP_ROWS), end)
+                    rows_c = tma_c.part(row, end)
                 if cute.const_expr(vectors is not None):
                     for piece in cute.range_constexpr(stores_of_tile):
                         column = cute.Int32(store_n * (stores_of_tile * n + piece))
@@ -244,7 +244,8 @@ def grouped(
                     made = epilogue.apply(sums[None, piece], place, vectors, None, stores_of_tile * group + piece)
                     if cute.const_expr(scatters):
                         own = cute.local_tile(sC_group[None, None, slot], (WARP_ROWS, store_n), (warp_idx % 4, 0))
-                        stores.put_rows(made, slot, rows_c, own, column)
+                        first = cute.Int32(warp_idx % 4 * WARP_ROWS)
+                        stores.put_rows(made, slot, rows_c, own, first, column)
                     else:
                         there = tCgC[None, stores_of_tile * n + piece]
                         stores.put(made, slot, tma_c, tCsC[None, slot], there)

@@ -103,16 +103,16 @@ class Stores:
             cute.copy(tma, shared, there)
             self.ring.producer_commit()
 
-    def put_rows(self, values, slot, rows, shared, column):
+    def put_rows(self, values, slot, rows, shared, row, column):
         """Store a piece by threads, each warp the 16 rows that it has made. The whole warpgroup.
 
-        values, slot: as of `put`. rows: a Rows of what there is, from this warp's first row on. shared: the warp's rows
-        of the slot. column: where these begin in C."""
+        values, slot: as of `put`. rows: a Rows of what there is. shared: this warp's rows of the slot. row, column:
+        where these begin in C."""
         self.pieces.hold(values)
         self.together.arrive_and_wait()  # all have read what the epilogue takes, and stored what lay in the slot
         self.pieces.put(slot, False)
         arch.sync_warp()
-        rows.store(shared, 0, column, 0, arch.lane_idx())
+        rows.store(shared, row, column, 0, arch.lane_idx())
 
     def tail(self):
         """Wait until all pieces have been read. The whole warpgroup, at the end."""
