@@ -100,7 +100,7 @@ def row_at(dtype: Any, address: Any, column: Any, count: int) -> Any:
 class Combine(Exchange):
     """The sums over a token's choices as the kernel has them. rank: this GPU's number. parts: of all GPUs, (pairs, N,
     GPUs). topk: pairs of a token. chosen: as of `Routes`. ended: of each slab, warps of this launch that have sent all.
-    signals: of `Signals`. wide: columns of a slab, the same on all GPUs."""
+    signals: of `Signals`. slab: columns of a slab, the same on all GPUs."""
 
     rank: Any
     parts: Any
@@ -108,7 +108,7 @@ class Combine(Exchange):
     chosen: Any
     ended: Any
     signals: Any
-    wide: int
+    slab: int
 
     registers = 56, 224
 
@@ -116,6 +116,11 @@ class Combine(Exchange):
     def sends(self) -> bool:
         """Say whether C's pieces go to other GPUs."""
         return True
+
+    @property
+    def wide(self) -> int:
+        """Count the columns of a slab."""
+        return self.slab
 
     @property
     def slabs(self) -> int:

@@ -22,7 +22,7 @@ ROUTERS, BRINGERS, SENDERS = 32, 4, 2
 """Blocks that find where rows go, at most: they wait for each other, and must all run. And those of a multiprocessor
 that bring rows without a product, and that send them, which wait for each other too."""
 SLAB = 1024
-"""What the columns of the first slab are multiples of, whatever the tiles are: all GPUs have the same slabs."""
+"""The columns of the first slab are a multiple of it, whatever the tiles are: all GPUs have the same slabs."""
 
 
 class Extents(NamedTuple):

@@ -15,11 +15,9 @@ from .operands import CONSUMER_REGISTERS, PRODUCER_REGISTERS
 class Exchange:
     """Nothing is exchanged: the kernel asks an exchange of its launch. One that `brings` or `sends` has what
     `begin(smem, tidx)` gives: the part of its warps. registers: of a thread that feeds the tensor cores or exchanges,
-    and of one that multiplies. wide: columns of a slab of a grouped product, of which all rows are made before those
-    of the next slab; None: there is one slab."""
+    and of one that multiplies."""
 
     registers = PRODUCER_REGISTERS, CONSUMER_REGISTERS
-    wide = None
 
     @property
     def memory(self) -> int:
@@ -35,6 +33,12 @@ class Exchange:
     def sends(self) -> bool:
         """Say whether C's pieces go to other GPUs."""
         return False
+
+    @property
+    def wide(self) -> int | None:
+        """Count the columns of a slab of a grouped product: all rows of one are made before those of the next. None:
+        there is one slab."""
+        return None
 
     def schedule(self, tiles: Any, cluster: Any, swizzle: int, along_m: bool) -> Any:
         """Make the order of the tiles, of what `PersistentTileSchedulerParams` takes."""
