@@ -160,7 +160,8 @@ KERNELS = [
            _of_ranks(ranks.Reduced, 24, 64, 72, once=True), _of_ranks(ranks.Reduced, 48, 64, 72)),
     kernel("kernels: where tokens go", routes, "choose sort sort_all find_room route", TRAVELLING),
     kernel("kernels: rows that are brought alone", dispatch, "bring", TRAVELLING),
-    kernel("kernels: rows that go back", combine, "send_back Returning.add_up Returning.await_all",
-           TRAVELLING, partial(test_experts.travels, True), partial(test_experts.in_a_row, 1, 2)),
+    kernel("kernels: rows that go back", combine, "send_back Returning.sent_before Returning.await_all "
+           "Returning.add_early Returning.add_up Returning.add_slab", TRAVELLING,
+           partial(test_experts.travels, True), partial(test_experts.in_a_row, 1, 2), test_experts.in_slabs),
     kernel("kernels: sums of parts", sums, "add_up", SUMS, _behind(SUMS, 2)),
 ]  # fmt: skip

@@ -20,7 +20,7 @@ from numba_cute.seam import CuteError
 
 RANK, WORLD = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 DEVICE = torch.device("cuda", int(os.environ.get("LOCAL_RANK", RANK)))
-TOKENS, HIDDEN, INNER, TOPK, EXPERTS = 512, 1024, 512, 4, 8 * WORLD
+TOKENS, HIDDEN, INNER, TOPK, EXPERTS = 512, 2176, 512, 4, 8 * WORLD
 
 
 def random(*shape):
@@ -186,13 +186,13 @@ def errors():
     for rule, call in {
         "x has 513 rows, and there is memory for 512 tokens": lambda: layer(random(513, HIDDEN), choices(513), weights),
         "x is float32": lambda: layer(x.float(), fits, weights),
-        "its shape must be (any, 1024)": lambda: layer(random(8, 512), fits[:8], weights),
+        f"its shape must be (any, {HIDDEN})": lambda: layer(random(8, 512), fits[:8], weights),
         "indices is float32": lambda: layer(x, fits.float(), weights),
         "give indices.contiguous()": lambda: layer(x, choices(TOKENS, 8)[:, ::2], weights),
         "weights is float32 of shape (8, 4)": lambda: layer.experts.matmul_combine(h, layer.down, weights[:8]),
         "h is bfloat16 of shape (8, 512)": lambda: layer.experts.matmul_combine(h[:8], layer.down, weights),
         "w is bfloat16": lambda: layer.experts.dispatch_matmul(x, fits, layer.up[1:]),
-        "call dispatch_matmul first": lambda: Layer(8, 64).experts.matmul_combine(h, layer.down, weights),
+        "call dispatch_matmul or dispatch first": lambda: Layer(8, 64).experts.matmul_combine(h, layer.down, weights),
         "experts 7 must be a multiple": lambda: ExpertParallel(8, 64, 1, 7),
         "hidden 12 must be a multiple of 8": lambda: ExpertParallel(8, 12, 1, 8),
         "topk 0 must be an int": lambda: ExpertParallel(8, 64, 0, 8),

@@ -3,8 +3,8 @@
 those of its choices, each times its weight, in their order, so that every run gives the same.
 
 Warps that have made rows store them over NVLink, each where its pair of token and choice has its place. The rows of a
-token are made by any experts, at any time: they are added up when all GPUs have sent theirs, by all threads that
-multiplied.
+token are made by any experts, at any time: so columns are made slab by slab. What all GPUs have sent of a slab is added
+up while the next one is made, by two warps of each block that multiply nothing; the last slab by those that multiplied.
 """
 
 from __future__ import annotations
@@ -15,72 +15,92 @@ from typing import Any
 from numba import cuda
 
 import numba_cute as cute
-from numba_cute import arch, pipeline
+from numba_cute import arch
 from numba_cute.seam import current, frozen, quotient, remainder, traced
 
 from ..gemm.exchange import Exchange
-from ..gemm.indexed import BEYOND, VECTOR, Rows
+from ..gemm.indexed import VECTOR
+from ..gemm.output import WARP_ROWS
 from .ring import Telling, around, blocks_of
 from .routes import SENT, WARP, WRONG
 from .sums import vector_at
 
-THREADS = 256
-"""Threads of a block that multiply, and add up."""
-TOGETHER, MOST = 16, 4
-"""Vectors that a thread has on their way, of all of a token's choices, about; and of one choice, at most."""
-MEET = 3  # a barrier of theirs; the pieces of C have 1 and 2
+THREADS, WARPS, EARLY = 256, 8, 2
+"""Threads of a block that multiply, and their warps; and warps that add up while these multiply."""
+ALL_AT_ONCE, EARLY_AT_ONCE, MOST = 16, 8, 4
+"""Vectors that a thread has on their way, of all of a token's choices, about: when all are added up, and early; and of
+one choice, at most."""
 
 
 @frozen
-class Returned(Rows):
-    """Rows of all GPUs' pairs, by `origins` (the index). matrix: (pairs, columns, GPUs)."""
+class Returned:
+    """Rows of the product as they go to the GPUs of their tokens. parts: as of `Combine`. origins: as of `Routes`."""
+
+    parts: Any
+    origins: Any
 
     @traced
-    def number(self, row: Any) -> Any:
-        """Give the number of a row of the product among all GPUs' pairs, or BEYOND."""
-        b = current()
-        there = self.index[cute.min(cute.Int32(row), cute.Int32(self.extent - 1))]
-        return b.select(b.compare("<", row, self.extent), cute.Int32(there), cute.Int32(BEYOND))
+    def address(self, row: Any, end: Any) -> Any:
+        """Give where a row goes, as an Int64: 0 of one that is not before `end`."""
+        b, pairs = current(), int(self.parts.shape[0])
+        origin = self.origins[cute.min(cute.Int32(row), cute.Int32(end - 1))]
+        there = vector_at(self.parts, VECTOR, remainder(origin, pairs), 0, quotient(origin, pairs))
+        return b.select(b.compare("<", row, end), cute.Int64(there.iterator.toint()), cute.Int64(0))
 
     @traced
-    def part(self, begin: Any, end: Any) -> Returned:
-        """Give those of the product's rows from `begin` up to `end`, which are counted from 0."""
-        index = cute.domain_offset((begin,), self.index)
-        return Returned(self.matrix, index, cute.Int32(end - begin), self.vector)
+    def part(self, begin: Any, end: Any) -> RowsOfWarp:
+        """Give those that a warp makes of a warpgroup's rows from `begin` on, before `end`. Each lane looks at one,
+        long before it is stored."""
+        row = cute.Int32(begin + arch.warp_idx() % 4 * WARP_ROWS + arch.lane_idx() % WARP_ROWS)
+        return RowsOfWarp(self.parts.element_type, int(self.parts.shape[1]), self.address(row, end))
 
-    @traced
-    def at(self, number: Any, column: Any, batch: Any, count: int) -> Any:
-        """Give `count` elements of a row, as a tensor whose memory begins at a multiple of them."""
-        pairs = int(self.matrix.shape[0])
-        return vector_at(self.matrix, count, remainder(number, pairs), column, quotient(number, pairs))
+
+@frozen
+class RowsOfWarp:
+    """Rows that a warp has made. dtype: of their elements. columns: how many. address: of this lane's row, or 0."""
+
+    dtype: Any
+    columns: int
+    address: Any
 
     @traced
     def store(self, shared: Any, row: Any, column: Any, batch: Any, lane: Any) -> None:
-        """Write a piece, (rows, columns) in shared memory, of no more rows than a warp has lanes, without what is
-        beyond the edges. row, column: its first. A whole warp, whose lanes look at a row each, all at once."""
-        b, n = current(), self.vector
+        """Write a piece, (rows, columns) in shared memory, without what is beyond the edges. column: its first. A whole
+        warp."""
+        b, n = current(), 8 * VECTOR // self.dtype.width
         rows, columns = (int(cute.size(shared, mode=[i])) for i in range(2))
         along = columns // n  # lanes of a row
-        own = self.number(cute.Int32(row) + lane % rows)
         across = lane % along
-        inside = b.compare("<", cute.Int32(column) + across * n, self.matrix.shape[1])
-        for i in range(0, rows, WARP // along):
-            down = i + lane // along
-            number = arch.shuffle_sync(own, down)
-            value = cute.local_tile(shared, (1, n), (down, across))
-            value = cute.make_tensor(value.iterator, cute.make_layout(n))
+        at = cute.Int32(column) + across * n
+        inside = b.compare("<", at, self.columns)
+        low, high = cute.Int32(self.address), cute.Int32(self.address >> 32)
+        values = cute.make_rmem_tensor((n, rows * along // WARP), self.dtype)
+        for i in range(rows * along // WARP):
+            value = cute.local_tile(shared, (1, n), (i * (WARP // along) + lane // along, across))
+            cute.autovec_copy(cute.make_tensor(value.iterator, cute.make_layout(n)), values[None, i])
+        for i in range(rows * along // WARP):
+            down = i * (WARP // along) + lane // along
+            above, below = cute.Int64(arch.shuffle_sync(high, down)), cute.Uint32(arch.shuffle_sync(low, down))
+            address = (above << 32) | cute.Int64(below)
 
-            def put(value: Any = value, number: Any = number) -> None:
-                cute.autovec_copy(value, self.at(number, cute.Int32(column) + across * n, batch, n))
+            def put(i: int = i, address: Any = address) -> None:
+                cute.autovec_copy(values[None, i], row_at(self.dtype, address, at, n))
 
-            b.when(b.compare(">=", number, 0) & inside, put)
+            b.when(b.compare("!=", address, 0) & inside, put)
+
+
+@traced
+def row_at(dtype: Any, address: Any, column: Any, count: int) -> Any:
+    """Give `count` elements of a row whose address is given, as a tensor."""
+    place = address + cute.Int64(column) * (dtype.width // 8)
+    return cute.make_tensor(cute.make_ptr(dtype, place, cute.AddressSpace.gmem, VECTOR), cute.make_layout(count))
 
 
 @frozen
 class Combine(Exchange):
     """The sums over a token's choices as the kernel has them. rank: this GPU's number. parts: of all GPUs, (pairs, N,
-    GPUs). topk: pairs of a token. chosen: as of `Routes`. ended: blocks of this launch that have sent all. signals: of
-    `Signals`."""
+    GPUs). topk: pairs of a token. chosen: as of `Routes`. ended: of each slab, warps of this launch that have sent all.
+    signals: of `Signals`. slab: columns of a slab, the same on all GPUs."""
 
     rank: Any
     parts: Any
@@ -88,6 +108,9 @@ class Combine(Exchange):
     chosen: Any
     ended: Any
     signals: Any
+    slab: int
+
+    registers = 56, 224
 
     @property
     def sends(self) -> bool:
@@ -95,13 +118,18 @@ class Combine(Exchange):
         return True
 
     @property
-    def together(self) -> int:
-        """Count the vectors of a choice that a thread has on their way."""
-        return max(1, min(MOST, TOGETHER // self.topk))
+    def wide(self) -> int:
+        """Count the columns of a slab."""
+        return self.slab
+
+    @property
+    def slabs(self) -> int:
+        """Count the slabs."""
+        return -(-int(self.parts.shape[1]) // self.wide)
 
     def begin(self, smem: Any, tidx: Any) -> Returning:
         """Find the launch's epoch. All threads, before they meet."""
-        return Returning(self, self.signals.epoch())
+        return Returning(self, self.signals.epoch(), cute.Int32(0))
 
     @traced
     def peer(self, hop: Any) -> Any:
@@ -111,68 +139,98 @@ class Combine(Exchange):
 
 @cute.struct
 class Returning(Telling):
-    """A block's part in it."""
+    """A block's part in it. passed: slabs of which this warp has said that it has sent all."""
 
-    def add_up(self, totals, thread):
-        """Say that this block has sent all, wait until all GPUs have, and add up this block's share. All threads that
-        multiply. totals: the sums, (tokens, N), and the weights, (tokens, topk). thread: which one of them."""
-        sums, weights = totals
-        meet = pipeline.NamedBarrier(MEET, THREADS)
-        block, blocks = blocks_of()
-        meet.arrive_and_wait()
-        if thread == 0:
-            self.sent(blocks)
+    passed: Any
+
+    def sent_before(self, slab):
+        """Say that this warp has sent all of the slabs before one. A whole warp."""
+        if self.passed < slab:
+            arch.sync_warp()
+            own = cute.Int32(self.passed + arch.lane_idx())
+            if own < slab:
+                self.sent(own)
+            self.passed = cute.Int32(slab)
+
+    def sent(self, slab):
+        """Say that a warp has sent all of a slab; the last one of all blocks says it to all GPUs. One thread."""
+        _, blocks = blocks_of()
+        if arch.atomic_add(self.of.ended.iterator + slab, 1, sem="acq_rel", scope="sys") == blocks * WARPS - 1:
+            self.of.ended[slab] = 0
+            for hop in cute.range(self.of.signals.world, unroll=1):
+                self.of.signals.put(self.of.peer(hop), SENT + slab, self.epoch)
+
+    def await_all(self, slab):
+        """Wait until all GPUs have sent all of a slab. A whole warp, each lane for one of them."""
+        if arch.lane_idx() < self.of.signals.world:
+            self.of.signals.wait(arch.lane_idx(), SENT + slab, self.epoch)
         arch.sync_warp()
-        self.await_all(thread)
-        meet.arrive_and_wait()
+
+    def add_early(self, totals, warp):
+        """Add up this block's share of all slabs but the last, each when it is there. A warp that multiplies nothing.
+        totals: as of `add_up`. warp: which of `EARLY`."""
+        block, blocks = blocks_of()
+        for slab in cute.range(self.of.slabs - 1, unroll=1):
+            self.add_slab(totals, cute.Int32(slab), cute.Int32(block * EARLY + warp), blocks * EARLY, EARLY_AT_ONCE)
+
+    def add_up(self, totals, warp):
+        """Say that all of this warp's rows are sent, and add up this block's share of the last slab. A warp that has
+        multiplied. totals: the sums, (tokens, N), and the weights, (tokens, topk). warp: which of `WARPS`."""
+        block, blocks = blocks_of()
+        slabs = cute.Int32(self.of.slabs)
+        self.sent_before(slabs)
+        self.add_slab(totals, slabs - 1, cute.Int32(block * WARPS + warp), blocks * WARPS, ALL_AT_ONCE)
+
+    def add_slab(self, totals, slab, warp, warps, most):
+        """Wait for a slab, and add up a warp's share. warp, warps: which one it is, of how many. most: vectors that a
+        thread has on their way."""
+        sums, _ = totals
         vector = 8 * VECTOR // sums.element_type.width
-        across = cute.Int32(sums.shape[1] // vector)
-        each = (across + (self.of.together - 1)) // self.of.together
-        every = cute.Int32(sums.shape[0]) * each
-        for i in range(cute.Int32(block * THREADS) + thread, every, cute.Int32(blocks * THREADS)):
-            self.add_vectors(sums, weights, i // each, i % each, each, across)
+        together = max(1, min(MOST, most // self.of.topk))
+        across = cute.Int32(min(self.of.wide, cute.Int32(sums.shape[1] - slab * self.of.wide))) // vector
+        each = (across + (WARP * together - 1)) // (WARP * together)
+        self.await_all(slab)
+        for i in range(warp, cute.Int32(sums.shape[0]) * each, warps):
+            first = cute.Int32(i % each * (WARP * together) + arch.lane_idx())
+            begin = slab * (self.of.wide // vector)
+            self.add_vectors(totals, cute.Int32(i // each), begin + first, begin + across, together, most)
 
-    def sent(self, blocks):
-        """Say that this block has sent all; the last one of so many says it to all GPUs. One thread."""
-        if arch.atomic_add(self.of.ended.iterator, 1, sem="acq_rel", scope="sys") == blocks - 1:
-            self.of.ended[0] = 0
-            for hop in range(self.of.signals.world):
-                self.of.signals.put(self.of.peer(hop), SENT, self.epoch)
-
-    def await_all(self, thread):
-        """Wait until all GPUs have sent all, each thread for one of them."""
-        if thread < self.of.signals.world:
-            self.of.signals.wait(thread, SENT, self.epoch)
-
-    def add_vectors(self, sums, weights, token, first, step, across):
-        """Add up some vectors of a token's, `step` apart, of which there are `across`."""
-        dtype = sums.element_type
+    def add_vectors(self, totals, token, first, end, together, most):
+        """Add up some vectors of a token's: of each lane `first` and those WARP apart, before `end`. A whole warp, of
+        which each lane looks at one of the choices, for all."""
+        sums, weights = totals
+        dtype, topk = sums.element_type, self.of.topk
         vector = 8 * VECTOR // dtype.width
-        values = cute.make_rmem_tensor((vector, self.of.together, self.of.topk), dtype)
-        shares = cute.make_rmem_tensor(self.of.topk, cute.Float32)
-        values.fill(0.0)
-        for j in cute.range_constexpr(self.of.topk):
-            pair = cute.Int32(token * self.of.topk + j)
-            expert = self.of.chosen[pair]
-            shares[j] = cute.Float32(weights[token, j])
-            if expert >= 0:
-                for i in cute.range_constexpr(self.of.together):
-                    at = cute.Int32(first + i * step)
-                    if at < across:
-                        there = vector_at(self.of.parts, vector, pair, at * vector, self.of.rank)
-                        cute.autovec_copy(there, values[None, i, j])
-            else:
-                shares[j] = cute.Float32(math.nan) if expert == WRONG else cute.Float32(0.0)
-        for i in cute.range_constexpr(self.of.together):
-            at = cute.Int32(first + i * step)
-            total = cute.make_rmem_tensor(vector, cute.Float32)
-            made = cute.make_rmem_tensor(vector, dtype)
-            total.fill(0.0)
-            for j in cute.range_constexpr(self.of.topk):
-                total.store(total.load() + shares[j] * values[None, i, j].load().to(cute.Float32))
-            made.store(total.load().to(dtype))
-            if at < across:
-                cute.autovec_copy(made, vector_at(sums, vector, token, at * vector))
+        total = cute.make_rmem_tensor((vector, together), cute.Float32)
+        total.fill(0.0)
+        for choice in cute.range_constexpr(0, topk, most):
+            count = min(most, topk - choice)
+            values = cute.make_rmem_tensor((vector, together, count), dtype)
+            values.fill(0.0)
+            own = cute.Int32(choice + cute.min(arch.lane_idx(), count - 1))
+            expert, share = self.of.chosen[token * topk + own], cute.Float32(weights[token, own])
+            if expert < 0:
+                share = cute.Float32(math.nan) if expert == WRONG else cute.Float32(0.0)
+            pair = cute.Int32(token * topk + choice)
+            there = vector_at(self.of.parts, vector, pair, first * vector, self.of.rank)
+            layout = cute.make_layout(values.shape, stride=(1, WARP * vector, self.of.parts.stride[0]))
+            there = cute.make_tensor(there.iterator, layout)
+            for j in cute.range_constexpr(count):
+                if arch.shuffle_sync(expert, j) >= 0:
+                    for i in cute.range_constexpr(together):
+                        if first + i * WARP < end:
+                            cute.autovec_copy(there[None, i, j], values[None, i, j])
+            for j in cute.range_constexpr(count):
+                times = arch.shuffle_sync(share, j)
+                for i in cute.range_constexpr(together):
+                    sum = total[None, i].load() + times * values[None, i, j].load().to(cute.Float32)
+                    total[None, i].store(sum)
+        made = cute.make_rmem_tensor((vector, together), dtype)
+        made.store(total.load().to(dtype))
+        for i in cute.range_constexpr(together):
+            at = cute.Int32(first + i * WARP)
+            if at < end:
+                cute.autovec_copy(made[None, i], vector_at(sums, vector, token, at * vector))
 
 
 @cuda.jit(launch_bounds=(THREADS, 2))
@@ -191,6 +249,6 @@ def send_back(exchange, back, rows, ends, totals):
     every = ends[ends.shape[0] - 1] * across
     for i in range(cute.Int32(block * THREADS + tidx), every, cute.Int32(blocks * THREADS)):
         row, column = i // across, i % across * vector
-        there = back.at(back.number(row), column, 0, vector)
+        there = row_at(rows.element_type, back.address(row, row + 1), column, vector)
         cute.autovec_copy(vector_at(rows, vector, row, column), there)
-    others.add_up(totals, cute.Int32(tidx))
+    others.add_up(totals, cute.Int32(tidx // 32))

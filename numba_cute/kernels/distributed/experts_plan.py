@@ -12,16 +12,17 @@ import numba_cute as cute
 
 from ..gemm import grouped
 from ..gemm.dense import TILE_M
-from ..gemm.indexed import VECTOR
 from ..gemm.operands import view
 from . import routes
 from .combine import THREADS, Combine, Returned, send_back
 from .dispatch import Dispatch, bring, parts_of, pieces_of
-from .routes import WARP
+from .routes import SLABS, WARP
 
 ROUTERS, BRINGERS, SENDERS = 32, 4, 2
 """Blocks that find where rows go, at most: they wait for each other, and must all run. And those of a multiprocessor
 that bring rows without a product, and that send them, which wait for each other too."""
+SLAB = 1024
+"""The columns of the first slab are a multiple of it, whatever the tiles are: all GPUs have the same slabs."""
 
 
 class Extents(NamedTuple):
@@ -48,7 +49,7 @@ class Extents(NamedTuple):
 
 class Room(NamedTuple):
     """Memory of a GPU. here: rows that came, (capacity, hidden). chosen, origins, ends, arrived: as of `Routes`; ended:
-    (1,), and counters (2,): of int32 zeros. report: `routes.WORDS` words that the host sees."""
+    (SLABS,), and counters (2,): of int32 zeros. report: `routes.WORDS` words that the host sees."""
 
     here: Any
     chosen: Any
@@ -64,8 +65,8 @@ class Room(NamedTuple):
         """Make one. room, zeros: make arrays of a shape, of the rows' type and of int32."""
         return Room(
             room((extents.capacity, extents.hidden)), zeros((extents.pairs,)), zeros((extents.capacity,)),
-            zeros((extents.experts // extents.world,)), zeros((math.ceil(extents.capacity / TILE_M),)), zeros((1,)),
-            zeros((2,)), report,
+            zeros((extents.experts // extents.world,)), zeros((math.ceil(extents.capacity / TILE_M),)),
+            zeros((SLABS,)), zeros((2,)), report,
         )  # fmt: skip
 
 
@@ -118,17 +119,22 @@ def matmul_combine(
     a: (capacity, K). b: (experts of this GPU, N, K). weights: (tokens, topk). out: (tokens, N). parts: of all GPUs,
     (pairs, N, GPUs). The others: as of `dispatch_matmul`."""
     kinds = parts.element_type, parts.element_type
-    exchange, back, totals = _combine(weights, out, parts, extents, room, rank, signals)
+    exchange, back, totals = _combine(weights, out, parts, extents, room, rank, signals, wide_of(extents.hidden))
     return _grouped(cut, most, kinds, a, b, room, a, None, back, 1, exchange, totals)
 
 
+def wide_of(hidden: int) -> int:
+    """Choose the columns of the first slab, most of all: its sums are hidden behind the second slab's product, and of
+    that slab those that are left. Each slab reads A once more."""
+    return SLAB * max(math.ceil(hidden / (SLAB * SLABS)), 3 * hidden // (4 * SLAB))
+
+
 def _combine(
-    weights: Any, out: Any, parts: Any, extents: Extents, room: Room, rank: int, signals: Any
+    weights: Any, out: Any, parts: Any, extents: Extents, room: Room, rank: int, signals: Any, wide: int
 ) -> tuple[Combine, Returned, tuple[Any, Any]]:
-    """Make the exchange, where rows go, and the tensors of the sums and of the weights."""
-    exchange = Combine(cute.Int32(rank), parts, extents.topk, view(room.chosen), view(room.ended), signals)
-    back = Returned(parts, view(room.origins), cute.Int32(extents.capacity), 8 * VECTOR // parts.element_type.width)
-    return exchange, back, (_rows(out, 16), _rows(weights))
+    """Make the exchange, where rows go, and the tensors of the sums and of the weights. wide: columns of a slab."""
+    exchange = Combine(cute.Int32(rank), parts, extents.topk, view(room.chosen), view(room.ended), signals, wide)
+    return exchange, Returned(parts, view(room.origins)), (_rows(out, 16), _rows(weights))
 
 
 def _rows(array: Any, align: int | None = None) -> Any:
@@ -152,7 +158,7 @@ def combine(
 ) -> tuple[Any, tuple[Any, ...], tuple[int, int, int], int]:
     """Plan the sums of weights times a token's rows, of (capacity, N): give the kernel, its arguments, its grid and its
     block. sms: multiprocessors of a GPU. The others: as of `matmul_combine`."""
-    exchange, back, totals = _combine(weights, out, parts, extents, room, rank, signals)
+    exchange, back, totals = _combine(weights, out, parts, extents, room, rank, signals, int(parts.shape[1]))
     return send_back, (exchange, back, _rows(rows, 16), view(room.ends), totals), (SENDERS * sms, 1, 1), THREADS
 
 

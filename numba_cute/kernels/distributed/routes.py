@@ -21,8 +21,10 @@ from numba_cute.seam import frozen
 from ..gemm.groups import up_to_lane
 from .ring import SLOTS as COMMON, around, blocks_of
 
-ROUTED, SENT, SLOTS = COMMON, COMMON + 1, COMMON + 2
-"""Slots of the signals of experts: a GPU has sorted its pairs; it has sent all rows that it computed."""
+SLABS = 2
+ROUTED, SENT, SLOTS = COMMON, COMMON + 1, COMMON + 1 + SLABS
+"""Slots of the signals of experts: a GPU has sorted its pairs; it has sent all rows that it computed, for each slab of
+columns, of which there are so many at most."""
 WARP, EVERY = 32, 0xFFFFFFFF
 TOGETHER = 4
 """Pairs of a lane that are read at once."""

@@ -34,6 +34,12 @@ class Exchange:
         """Say whether C's pieces go to other GPUs."""
         return False
 
+    @property
+    def wide(self) -> int | None:
+        """Count the columns of a slab of a grouped product: all rows of one are made before those of the next. None:
+        there is one slab."""
+        return None
+
     def schedule(self, tiles: Any, cluster: Any, swizzle: int, along_m: bool) -> Any:
         """Make the order of the tiles, of what `PersistentTileSchedulerParams` takes."""
         return utils.PersistentTileSchedulerParams(tiles, cluster, swizzle, along_m)

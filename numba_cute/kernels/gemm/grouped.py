@@ -46,7 +46,7 @@ from .operands import (
     some_clusters,
     tensor_of,
 )  # fmt: skip
-from .output import ROWS as STORE_ROWS, Stores, of_warpgroup, partition
+from .output import ROWS as STORE_ROWS, WARP_ROWS, Stores, of_warpgroup, partition
 from .plan import in_halves, loads, mma_op, run_of, smem_layout
 
 TILE_M, ROW = 128, 128  # ROW bytes along K, or of a piece of the output: one swizzle
@@ -85,6 +85,7 @@ def grouped(
     tiles = GroupedTiles(
         cute.make_tensor(ends), cluster_m * TILE_M, columns, block // ctas, blocks // ctas,
         counter=None if cute.const_expr(counter is None) else cute.make_tensor(counter),
+        wide=None if cute.const_expr(exchange.wide is None) else exchange.wide // (tile_n * cluster_n),
     )  # fmt: skip
     if warp_idx == 1:
         tiles.spread()  # the ends come while the barriers are made
@@ -181,6 +182,8 @@ def grouped(
         elif cute.const_expr(exchange.brings or exchange.sends):
             if warp_idx == 2:
                 others.talk()
+            if cute.const_expr(exchange.sends):
+                others.add_early(totals, warp_idx - 2)
     else:
         arch.setmaxregister_increase(
             CONSUMER_REGISTERS + (PRODUCER_REGISTERS - GATHERER_REGISTERS) // 2
@@ -209,6 +212,8 @@ def grouped(
             row += group * STORE_ROWS
             left = cute.max(cute.Int32(0), cute.min(cute.Int32(STORE_ROWS), cute.Int32(end - row)))
             if left > 0:
+                if cute.const_expr(scatters):
+                    rows_c = tma_c.part(row, end)
                 if cute.const_expr(vectors is not None):
                     for piece in cute.range_constexpr(stores_of_tile):
                         column = cute.Int32(store_n * (stores_of_tile * n + piece))
@@ -225,6 +230,8 @@ def grouped(
                     )  # fmt: skip
                 if cute.const_expr(vectors is not None):
                     stores.together.arrive_and_wait()  # what the others fetched is there
+                if cute.const_expr(exchange.sends):
+                    others.sent_before(n * tile_n // exchange.wide)
                 if cute.const_expr(not scatters):
                     gC = cute.local_tile(
                         cute.domain_offset((STORE_ROWS - left, 0, row + left), mC), (STORE_ROWS, store_n), (0, None, 0)
@@ -236,9 +243,9 @@ def grouped(
                     place = epilogue.place(row, column, expert, tidx % 128, store_n)
                     made = epilogue.apply(sums[None, piece], place, vectors, None, stores_of_tile * group + piece)
                     if cute.const_expr(scatters):
-                        own = cute.local_tile(sC_group[None, None, slot], (16, store_n), (warp_idx % 4, 0))
-                        first = cute.Int32(warp_idx % 4 * 16)
-                        stores.put_rows(made, slot, tma_c.part(row, end), own, first, column)
+                        own = cute.local_tile(sC_group[None, None, slot], (WARP_ROWS, store_n), (warp_idx % 4, 0))
+                        first = cute.Int32(warp_idx % 4 * WARP_ROWS)
+                        stores.put_rows(made, slot, rows_c, own, first, column)
                     else:
                         there = tCgC[None, stores_of_tile * n + piece]
                         stores.put(made, slot, tma_c, tCsC[None, slot], there)
@@ -246,7 +253,7 @@ def grouped(
                 multiply.nothing(consumer, k_tiles, of_a, done_a)
         stores.tail()
         if cute.const_expr(exchange.sends):
-            others.add_up(totals, cute.Int32(tidx - 128))
+            others.add_up(totals, warp_idx - 4)
 
 
 class Cut(NamedTuple):

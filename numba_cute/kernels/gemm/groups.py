@@ -39,6 +39,12 @@ def place(index, tiles_m, columns):
 
 
 @traced
+def columns_of(slab, columns, wide):
+    """Count the tiles along N of a slab. columns: all. wide: of each slab but perhaps the last, None: there is one."""
+    return columns if wide is None else cute.min(cute.Int32(columns - slab * wide), cute.Int32(wide))
+
+
+@traced
 def up_to_lane(x):
     """Sum a number over the lanes up to this one. The whole warp."""
     lane = arch.lane_idx()
@@ -58,13 +64,14 @@ def fewest(total, ctas):
 @cute.struct
 class GroupedTiles:
     """The tiles that a CTA, or a cluster, does: the `index`-th of all, counted over all groups, and every `step`-th
-    from there.
+    from there. Those of a slab of columns, of all groups, come before those of the next.
 
     Where there are tiles of half the rows or fewer, which take less, CTAs draw tiles from a counter when they are done.
 
     ends: the row after the last one of each group (groups,), Int32. rows: of a tile. columns: tiles along N. counter:
-    an Int32 that is 0, of tiles that are drawn, or None. What `find` finds: `group`, its first row `begin` and the one
-    after its last, `end`, and the tile's place in it, `m` and `n`.
+    an Int32 that is 0, of tiles that are drawn, or None. wide: tiles along N of a slab, a number or None: there is one.
+    What `find` finds: `group`, its first row `begin` and the one after its last, `end`, and the tile's place in it, `m`
+    and `n`.
     """
 
     ends: Any
@@ -79,40 +86,55 @@ class GroupedTiles:
     n: cute.Int32 = cute.Int32(0)
     before: cute.Int32 = cute.Int32(0)  # the tiles of the groups before this one
     after: cute.Int32 = cute.Int32(0)  # and with it
-    first: cute.Int32 = cute.Int32(0)  # the group that lane 0 looks at
+    first: cute.Int32 = cute.Int32(0)  # the group that lane 0 looks at, each counted once for each slab
     seen: cute.Int32 = cute.Int32(0)  # the tiles of the groups before that
     counter: Any = None  # that tiles are drawn from, if some take less than others
     total: cute.Int32 = cute.Int32(0)
     draws: cute.Int32 = cute.Int32(0)
+    wide: Any = None
+    slab: cute.Int32 = cute.Int32(0)
+
+    @property
+    def groups(self):
+        """Count the groups, each once for each slab."""
+        count = cute.size(self.ends)
+        return count if self.wide is None else count * cute.ceil_div(self.columns, self.wide)
 
     def find(self):
         """Find the tile to do now, and return whether there is one. The whole warp, whose lanes look at 32 groups at
         once."""
         while self.index >= self.after:
-            if self.first >= cute.size(self.ends):
+            if self.first >= self.groups:
                 return False
             self.look()
-        self.m, self.n = place(self.index - self.before, (self.after - self.before) // self.columns, self.columns)
+        columns = columns_of(self.slab, self.columns, self.wide)
+        self.m, self.n = place(self.index - self.before, (self.after - self.before) // columns, columns)
+        if cute.const_expr(self.wide is not None):
+            self.n += self.slab * self.wide
         return True
 
-    def rows_of_lane(self):
-        """Give the first row, and the one after the last, of this lane's group among the next 32: (0, 0) of none."""
-        mine = cute.Int32(self.first + arch.lane_idx())
+    def of_lane(self):
+        """Give the first row, the one after the last, and the tiles of this lane's group among the next 32: (0, 0, 0)
+        of none."""
+        mine, slab = cute.Int32(self.first + arch.lane_idx()), cute.Int32(0)
         begin, end = cute.Int32(0), cute.Int32(0)
-        if mine < cute.size(self.ends):
+        if mine < self.groups:
+            if cute.const_expr(self.wide is not None):
+                slab, mine = mine // cute.size(self.ends), mine % cute.size(self.ends)
             end = self.ends[mine]
             if mine > 0:
                 begin = self.ends[mine - 1]
-        return begin, end
+        return begin, end, tiles_of(begin, end, self.rows, columns_of(slab, self.columns, self.wide))
 
     def look(self):
         """Look for the tile among the next 32 groups."""
-        begin, end = self.rows_of_lane()
-        tiles = tiles_of(begin, end, self.rows, self.columns)
+        begin, end, tiles = self.of_lane()
         upto = up_to_lane(tiles)
         past = arch.popc(arch.vote_ballot_sync(self.seen + upto <= self.index))
         if past < WARP:
             self.group = self.first + past
+            if cute.const_expr(self.wide is not None):
+                self.slab, self.group = self.group // cute.size(self.ends), self.group % cute.size(self.ends)
             self.begin, self.end = arch.shuffle_sync(begin, past), arch.shuffle_sync(end, past)
             self.after = self.seen + arch.shuffle_sync(upto, past)
             self.before = self.after - arch.shuffle_sync(tiles, past)
@@ -124,9 +146,9 @@ class GroupedTiles:
         """Decide who does which tiles. Where all take as long, CTAs that would spare no round are left out: idle SMs
         leave power to the others. Otherwise all draw. The whole warp, at first."""
         total, small = cute.Int32(0), cute.Int32(0)
-        while self.first < cute.size(self.ends):
-            begin, end = self.rows_of_lane()
-            total += tiles_of(begin, end, self.rows, self.columns)
+        while self.first < self.groups:
+            begin, end, tiles = self.of_lane()
+            total += tiles
             small += is_small(begin, end, self.rows)
             self.first += WARP
         self.first = cute.Int32(0)

@@ -14,7 +14,7 @@ from numba_cute import arch, pipeline
 from numba_cute.nvgpu import cpasync
 from numba_cute.seam import traced
 
-ROWS = 64  # of a piece
+ROWS, WARP_ROWS = 64, 16  # of a piece, and those of them that a warp has made
 
 
 @traced
@@ -60,10 +60,12 @@ class Pieces:
         self.held.store(values.to(self.held.element_type))
 
     @traced
-    def put(self, slot: Any) -> None:
-        """Write what is held to a slot, where TMA sees it once the threads have met."""
+    def put(self, slot: Any, by_tma: bool = True) -> None:
+        """Write what is held to a slot, where TMA sees it, or with `by_tma=False` threads do, once the threads have
+        met."""
         cute.copy(self.copy, self.held, self.shared[None, None, None, slot])
-        arch.fence_proxy("async.shared", space="cta")
+        if by_tma:
+            arch.fence_proxy("async.shared", space="cta")
 
 
 @cute.struct
@@ -108,7 +110,7 @@ class Stores:
         where these begin in C."""
         self.pieces.hold(values)
         self.together.arrive_and_wait()  # all have read what the epilogue takes, and stored what lay in the slot
-        self.pieces.put(slot)
+        self.pieces.put(slot, False)
         arch.sync_warp()
         rows.store(shared, row, column, 0, arch.lane_idx())
 

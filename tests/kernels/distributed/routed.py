@@ -87,6 +87,12 @@ class Experts(Routed):
             self.h[r].fill(np.nan)
         self.route(indices)
 
+    def find(self, indices: list[Any], seed: int = 0) -> None:
+        """Find where rows go, and make such as the first product would give."""
+        self.tokens_of(indices, seed)
+        for r, h in enumerate(self.h):
+            h[...] = random(h.shape, self.dtype, 10 * seed + r)
+
     def bring(self, indices: list[Any], seed: int = 0, blocks: int = 1, **options: Any) -> None:
         """Bring rows without a product, other ones each time, and check them."""
         self.tokens_of(indices, seed)

@@ -59,6 +59,26 @@ def test_rows_are_multiplied_where_they_come_and_added_up_where_they_are_from(
         it.combine(indices, step, clusters)
 
 
+def in_slabs(tokens=(2, 2), topk=2, steps=1):
+    """Rows of two tiles' columns go back, a slab each. Only the first two ranks' experts are chosen."""
+    ranks = len(tokens)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(experts_plan, "SLAB", 128)
+        it = Experts(Extents(ranks, max(tokens), 136, topk, ranks, ranks * max(tokens) * topk), 24)
+        for step in range(steps):
+            indices = choices(step, tokens, topk, 2)
+            it.find(indices, step)
+            it.combine(indices, step, 1 + step)
+
+
+@SLOW
+@pytest.mark.parametrize(
+    "tokens, topk, steps", [((5, 2), 2, 2), ((2, 0, 0, 1), 9, 1), ((1, 0, 0, 0, 0, 0, 0, 1), 2, 1)], ids=str
+)
+def test_a_slab_is_added_up_while_the_next_one_is_made(tokens, topk, steps):
+    in_slabs(tokens, topk, steps)
+
+
 @SLOW
 @pytest.mark.parametrize("expert", [3, 0, -1])
 def test_all_tokens_may_choose_one_expert_or_none(expert):
@@ -94,6 +114,14 @@ def test_a_wait_that_is_left_out_is_a_race(monkeypatch, owner, name):
     monkeypatch.setattr(owner, name, lambda self, *args: None)
     with pytest.raises(RaceError):
         travels(name == "await_tile")
+
+
+@SLOW
+def test_a_slab_that_is_added_up_before_it_is_sent_is_a_race(monkeypatch):
+    sent_before = combine.Returning.sent_before
+    monkeypatch.setattr(combine.Returning, "sent_before", lambda self, slab: sent_before(self, min(slab + 1, 2)))
+    with pytest.raises(RaceError):
+        in_slabs()
 
 
 @SLOW
@@ -135,9 +163,9 @@ def test_no_launch_writes_what_the_one_before_may_still_read(monkeypatch):
 @SLOW
 @pytest.mark.parametrize("cut", [NARROW, WIDE, SHARED], ids=str)
 def test_all_is_held_in_registers(cut):
-    it = Experts(Extents(2, 512, 1024, 8, 8, 2048), 512, cut=cut)
+    it = Experts(Extents(2, 512, 2048, 8, 8, 2048), 512, cut=cut)
     room, signals, one = it.rooms[0], it.signals[0], lambda ctas: 1
-    weights, out = np.zeros((512, 8), np.float32), np.zeros((512, 1024), it.dtype.numpy)
+    weights, out = np.zeros((512, 8), np.float32), np.zeros((512, 2048), it.dtype.numpy)
     for epilogue in (None, swiglu()):
         h = np.zeros((2048, 512 if epilogue is None else 256), it.dtype.numpy)
         kernel, given, *_ = experts_plan.dispatch_matmul(
