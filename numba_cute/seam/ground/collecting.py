@@ -26,7 +26,7 @@ PACE = 30
 
 
 class _Frozen:
-    """Say whether the user has frozen objects. To count them Python goes through them all, so one that was seen counts for
+    """Says if the user has frozen objects. Python goes through them all to count them, so one that was seen counts for
     good."""
 
     def __init__(self) -> None:
