@@ -42,6 +42,7 @@ THINNED = {
     "experimental/test_gemms.py": {"test_block_scaled": 2},
     "experimental/test_math.py": {"test_an_epilogue_stores_what_its_operation_makes_of_results": 2},
     "experimental/test_tma.py": {"test_tiles_go_to_shared_memory_and_back": 2},
+    "debugging/test_ptx.py": {"test_cases_assemble_with_all_that_is_watched": 2},
     "ir/dialect/test_partitions.py": {"test_products_hold_what_this_library_multiplies": 4},
     "ir/test_every_operation.py": {"test_an_operation_refuses_more_than_its_function_takes": 2},
     "ir/test_from_kernel.py": {"test_control_flow_is_the_same": 2},

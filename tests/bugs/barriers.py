@@ -181,7 +181,7 @@ def barrier_initialised_without_a_fence(mended):
     return kernel
 
 
-@bug(BarrierError, "is not initialised", "mbarrier_init", "barrier")
+@bug(BarrierError, "is not initialised", "mbarrier_init", "barrier", check=Initialised)
 def barrier_used_before_the_block_has_met(mended):
     def kernel():
         t = cuda.threadIdx.x

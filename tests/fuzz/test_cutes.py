@@ -20,7 +20,7 @@ from .cutes import CuteWriter
 from .numbers import NumberWriter
 from .plain import Writer
 
-COUNT = int(os.environ.get("CUTE_FUZZ", "10"))
+COUNT = int(os.environ.get("CUTE_FUZZ", "6"))
 
 
 def assert_one_result(source: str, args: Any = arguments, outputs: int = 2) -> None:

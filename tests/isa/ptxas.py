@@ -12,6 +12,8 @@ from importlib.util import find_spec
 from itertools import combinations
 from pathlib import Path
 
+import pytest
+
 from numba_cute.isa.form.assembly import Assembly
 from numba_cute.isa.form.instr import Instr, supports
 
@@ -105,4 +107,6 @@ def assemble(target: str, row: Instr, forms: Iterable[Form], folder: Path) -> st
     source.write_text(f".version {ptx_version()}\n.target {target}\n.address_size 64\n{entries(row, forms)}")
     command = [find_ptxas(), "-O1", f"-arch={target}", str(source), "-o", str(folder / "out.cubin")]
     done = subprocess.run(command, capture_output=True, text=True)
+    if "is not defined for option 'gpu-name'" in done.stderr:
+        pytest.skip(f"this ptxas has no {target}")
     return "" if done.returncode == 0 else done.stdout + done.stderr

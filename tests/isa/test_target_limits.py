@@ -41,8 +41,10 @@ def said(run):
 
 def both(kernel, arch, **launch):
     """What both engines say of a kernel."""
-    words = said(lambda: simulated(kernel, arch, **launch))
-    assert words == said(lambda: compiled(kernel, arch))
+    words, of_compiler = said(lambda: simulated(kernel, arch, **launch)), said(lambda: compiled(kernel, arch))
+    if "has no such target" in of_compiler:
+        pytest.skip(of_compiler)
+    assert words == of_compiler
     return words
 
 

@@ -24,12 +24,13 @@ from . import (  # noqa: F401
 )
 from .form import MISTAKES, Mistake, agree, mistake
 
-cases = pytest.mark.parametrize("m", [pytest.param(m, id=m.name) for m in MISTAKES])
 
-
-@cases
+@pytest.mark.parametrize("m", [pytest.param(m, id=m.name) for m in MISTAKES])
 def test_both_engines_say_the_same_of_the_users_line(m: Mistake):
+    """And what the compiler refuses the simulator refuses in its words, before it runs."""
     simulated, compiled = m.simulated(), m.compiled()
+    if m.only != "simulator" or not (compiled is None or m.other):  # of the launch, and of the whole PTX
+        assert str(m.judged()) == str(compiled)
     file, line, source = m.line()
     alone = {"simulator": simulated, "compiler": compiled}.get(m.only, compiled)
     assert isinstance(alone, cute.CuteError), f"{m.name}: {alone!r}"
@@ -43,13 +44,6 @@ def test_both_engines_say_the_same_of_the_users_line(m: Mistake):
         return
     other = simulated if m.only == "compiler" else compiled
     assert other is None if not m.other else m.other in str(other)
-
-
-@cases
-def test_what_the_compiler_refuses_the_simulator_refuses_in_its_words(m: Mistake):
-    compiled = m.compiled()
-    if m.only != "simulator" or not (compiled is None or m.other):  # of the launch, and of the whole PTX
-        assert str(m.judged()) == str(compiled)
 
 
 def _report(e: Exception, file: str, line: int, source: str) -> bool:

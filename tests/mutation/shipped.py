@@ -291,7 +291,7 @@ def _over_rows(*rows: int, m: int, n: int, cut: Any) -> Problem:
 
 
 def _turned() -> None:
-    with mock.patch.dict(turn.TILES, {2: (turn.Squares(2, 8, 8, 1),)}):
+    with test_permute.knowing(tiles={2: [(8, 8, 1)]}):
         test_permute.simulated((56, 112), (1, 0), "f2", kernel=turn.turn)
 
 

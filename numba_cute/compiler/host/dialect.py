@@ -62,7 +62,7 @@ def erased(ty: Any) -> Any:
     return ty
 
 
-def cast(name: str, value: str, here: Any, there: Any) -> str:
+def cast_line(name: str, value: str, here: Any, there: Any) -> str:
     """Write the instruction that makes a value of one type one of another, which differs in what pointers point to."""
     if here == there:
         return f"  {name} = select i1 true, {here} {value}, {here} {value}\n"
@@ -86,12 +86,12 @@ class Written:
         operands."""
         name = f"aside.{len(self.aside)}"
         types = [erased(v.type) for v in operands]
-        body = "".join(cast(f"%o{i}", f"%a{i}", types[i], v.type) for i, v in enumerate(operands))
+        body = "".join(cast_line(f"%o{i}", f"%a{i}", types[i], v.type) for i, v in enumerate(operands))
         said = text([f"%o{i}" for i in range(len(operands))])
         if isinstance(of, ir.VoidType):
             body += f"  {said}\n  ret void\n"
         else:
-            body += f"  %made = {said}\n{cast('%given', '%made', of, erased(of))}  ret {erased(of)} %given\n"
+            body += f"  %made = {said}\n{cast_line('%given', '%made', of, erased(of))}  ret {erased(of)} %given\n"
         params = ", ".join(f"{ty} %a{i}" for i, ty in enumerate(types))
         also = " convergent" if convergent else ""
         self.aside[name] = f"define internal {erased(of)} @{name}({params}) alwaysinline nounwind{also} {{\n{body}}}\n"
@@ -396,10 +396,10 @@ def shell(function: Any, body: str) -> str:
     function.descr_prototype(lines)
     text, given = "".join(lines) + "{\n", []
     for at, arg in enumerate(function.args):
-        text += cast(f"%given{at}", arg.get_reference(), arg.type, erased(arg.type))
+        text += cast_line(f"%given{at}", arg.get_reference(), arg.type, erased(arg.type))
         given.append(f"{erased(arg.type)} %given{at}")
     of = function.return_value.type
     call = f"call {erased(of)} @{body}({', '.join(given)})"
     if isinstance(of, ir.VoidType):
         return f"{text}  {call}\n  ret void\n}}\n"
-    return f"{text}  %made = {call}\n{cast('%back', '%made', erased(of), of)}  ret {of} %back\n}}\n"
+    return f"{text}  %made = {call}\n{cast_line('%back', '%made', erased(of), of)}  ret {of} %back\n}}\n"

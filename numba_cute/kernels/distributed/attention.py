@@ -43,8 +43,8 @@ def zigzag(x: torch.Tensor, group: Any = None, *, dim: int = 1) -> torch.Tensor:
     chunks = 2 * own.world
     if x.shape[dim] % chunks or not x.shape[dim]:
         raise CuteError(
-            f"{what}: mode {dim} of x has {x.shape[dim]} rows, and {own.world} ranks have {chunks} chunks of as many: "
-            f"pad it to a multiple of {chunks}"
+            f"{what}: mode {dim} of x has {x.shape[dim]} rows, and {own.world} ranks need {chunks} chunks of equal "
+            f"length: pad it to a multiple of {chunks}"
         )
     cut = x.chunk(chunks, dim)
     both: torch.Tensor = entry.pytorch().cat([cut[own.rank], cut[chunks - 1 - own.rank]], dim)
@@ -136,17 +136,19 @@ def check_parts(what: str, q: Any, k: Any, v: Any, out: Any, order: str = CONTIG
     if d not in HEAD_DIMS or dv not in HEAD_DIMS:
         raise CuteError(f"{what}: the head dimension is {d} of q and {dv} of v; each must be {HEAD_DIMS}: pad them")
     if order == ZIGZAG and rows % 2:
-        raise CuteError(f"{what}: q has {rows} rows, and in zigzag order a rank has two chunks of as many: pad them")
+        raise CuteError(f"{what}: q has {rows} rows, and zigzag order needs two chunks of equal length: pad them")
     if heads % kv_heads:
         raise CuteError(f"{what}: q has {heads} heads, which is no multiple of the {kv_heads} of k and v")
     for name, t in (("k", k), ("v", v)):
         wide = [math.prod(t.shape[i + 1 :]) for i in range(4)]
         if any(n > 1 and s != w for n, s, w in zip(t.shape, entry.strides(t), wide)):
-            raise CuteError(f"{what}: {name} is {entry.described(t)}; others read it in rows: it must be contiguous")
+            raise CuteError(
+                f"{what}: {name} is {entry.described(t)}; other ranks read its rows, so it must be contiguous"
+            )
     for name, t in (("q", q), ("k", k), ("v", v), ("out", out)):
         if t is not None and (not entry.aligned(t) or any(s * t.dtype.itemsize % 16 for s in entry.strides(t)[:-1])):
             raise CuteError(
-                f"{what}: {name} is {entry.described(t)}; copies want it, and each of its strides, at multiples of 16 "
+                f"{what}: {name} is {entry.described(t)}; its address and its strides must be multiples of 16 "
                 f"bytes: give {name}.contiguous() or {name}.clone()"
             )
 

@@ -28,7 +28,7 @@ def check_operands(what: str, a: Any, b: Any) -> None:
     entry.check_target(what, a, entry.WARPGROUPS)
     if a.dtype != b.dtype or a.shape[1] != b.shape[0]:
         raise CuteError(
-            f"{what}: a is {entry.described(a)} and b {entry.described(b)}; both must have the same elements, and a as "
+            f"{what}: a is {entry.described(a)} and b {entry.described(b)}; both must have one element type, and a as "
             "many columns as b has rows"
         )
     if 0 in (*a.shape, *b.shape):

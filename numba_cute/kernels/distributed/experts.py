@@ -312,9 +312,7 @@ def check_extents(
 ) -> Extents:  # fmt: skip
     """Refuse extents that experts cannot have. world: the ranks."""
     if world < 2:
-        raise CuteError(
-            f"{WHAT}: the group has one rank, between which nothing travels: use grouped_gemm with rows_of_a"
-        )
+        raise CuteError(f"{WHAT}: the group has only one rank: use grouped_gemm with rows_of_a")
     numbers = {"tokens": tokens, "hidden": hidden, "topk": topk, "experts": experts}
     if capacity is not None:
         numbers["capacity"] = capacity
@@ -322,15 +320,17 @@ def check_extents(
         if type(n) is not int or n < 1:
             raise CuteError(f"{WHAT}: {name} {n!r} must be an int of 1 or more")
     if hidden % 8:
-        raise CuteError(f"{WHAT}: hidden {hidden} must be a multiple of 8, of rows of multiples of 16 bytes: pad them")
+        raise CuteError(f"{WHAT}: hidden {hidden} must be a multiple of 8, for rows of multiples of 16 bytes: pad it")
     if experts % world or experts > routes.MOST_EXPERTS:
         raise CuteError(
             f"{WHAT}: experts {experts} must be a multiple of the {world} ranks, {routes.MOST_EXPERTS} at most: each "
-            "rank has as many"
+            "rank has the same number"
         )
     every = tokens * topk * world
     if every >= MOST_ROWS:
-        raise CuteError(f"{WHAT}: {tokens} tokens of {topk} experts on {world} ranks are too many: send some at a time")
+        raise CuteError(
+            f"{WHAT}: {tokens} tokens of {topk} experts on {world} ranks are too many: send fewer at a time"
+        )
     return Extents(world, tokens, hidden, topk, experts, every if capacity is None else min(capacity, every))
 
 

@@ -62,7 +62,7 @@ def ring_form(q: Any, k: Any, v: Any, options: Options, slots: Slots = USUAL) ->
         options = options._replace(tile=(rows, fit[-1]), q_stages=1, stages=2)
     form = form_of(q, k, v, queries, ALL, options)._replace(ring=True)
     if smem_of(form) + slots.memory > SMEM:
-        raise CuteError(f"ring_attention: shared memory has no room for tiles of {options.tile}: take less keys")
+        raise CuteError(f"ring_attention: shared memory has no room for tiles of {options.tile}: take fewer keys")
     return form, options
 
 

@@ -222,7 +222,7 @@ def _summing(
     once = way == "one_shot"
     if m % world and not once:
         raise CuteError(
-            f"{what}: a has {m} rows, and there are {world} ranks, of which each owns as many: pad a to a multiple of "
+            f"{what}: a has {m} rows, and each of {world} ranks owns the same number: pad a to a multiple of "
             f"{world}" + (', or give algorithm="one_shot"' if whole else "")
         )
     rows = m if once else m // world
@@ -235,7 +235,7 @@ def _summing(
     cut = cut_of(what, model, k, kind, entry.multiprocessors(a), None, c_dtype.width, 0, cut)
     slots = plan.slots_of(rows, n, cut.tile_n, way == "two_shot")
     if slots >= 1 << 16:
-        raise CuteError(f"{what}: {rows} rows of {n} columns on each rank are too many: multiply some rows at a time")
+        raise CuteError(f"{what}: {rows} rows of {n} columns on each rank are too many: multiply fewer rows at a time")
     memory: Summing = space(Summing, own, a, rows, n, way == "two_shot", slots, dtype, a.device, what)
     most, rank, signals, parts, shared = _clusters(what, a, cut), own.rank, memory.signals, memory.parts, memory.shared
 

@@ -170,8 +170,8 @@ def space(kind: Any, group: Group, like: Any, *how: Any) -> Any:
     if key not in _spaces:
         if entry.capturing(like):
             raise CuteError(
-                f"{kind.__name__.lower()}: a CUDA graph is captured, and the memory of all ranks for such shapes is "
-                "not made yet: call it once before, with tensors of these shapes"
+                f"{kind.__name__.lower()}: a CUDA graph is being captured, and the memory of all ranks for these "
+                "shapes does not exist yet: call it once before, with tensors of these shapes"
             )
         _spaces[key] = kind(group, *how)
     return _spaces[key]

@@ -111,7 +111,7 @@ def refused(a: Any, b: Any) -> dict[str, Any]:
         "all_gather_matmul: a begins at no multiple of 16 bytes": lambda: all_gather_matmul(
             torch.zeros(a.numel() + 1, dtype=a.dtype)[1:].view(a.shape), b
         ),
-        "all_gather_matmul: a is .* and b .*; both must have the same elements": lambda: all_gather_matmul(a, b[:8]),
+        "all_gather_matmul: a is .* and b .*; both must have one element type": lambda: all_gather_matmul(a, b[:8]),
         "all_gather_matmul: the result has 3 columns .*: pad b": lambda: all_gather_matmul(a, b[:, :3]),
         "all_gather_matmul: cut is 3; give a Plan": lambda: all_gather_matmul(a, b, cut=3),
         "all_gather_matmul: epilogue is int 3; give an Epilogue": lambda: all_gather_matmul(a, b, epilogue=3),

@@ -100,7 +100,7 @@ def test_extents_that_experts_can_have():
 @pytest.mark.parametrize(
     "given, said",
     [
-        ((1, 8, 64, 2, 4, None), "the group has one rank"),
+        ((1, 8, 64, 2, 4, None), "the group has only one rank"),
         ((2, 8, 64, 2, 5, None), "experts 5 must be a multiple of the 2 ranks"),
         ((2, 8, 60, 2, 4, None), "hidden 60 must be a multiple of 8"),
         ((2, 8, 64, 2.0, 4, None), "topk 2.0 must be an int of 1 or more"),

@@ -164,7 +164,7 @@ def made_by(step, objs, bases, made):
     return tuple_of(step, objs, made)
 
 
-def cast(template, objs, bases):
+def instantiate(template, objs, bases):
     """Make a template's result for objects whose memory begins at `bases`: a new reference; 0 if it does not suit."""
     left = load64(template + ARRAYS)
     masks = load64(template + MASKS)
@@ -193,11 +193,11 @@ def cast(template, objs, bases):
 
 
 def cast_one(template, obj, base):
-    """As `cast`, of one object."""
+    """Make a template's result for one object."""
     objs = scratch(16)
     store64(objs, obj)
     store64(objs + 8, base)
-    return cast(template, objs, objs + 8)
+    return instantiate(template, objs, objs + 8)
 
 
 def alike_fields(state, a, b, names):
@@ -369,7 +369,7 @@ def made_again(own, args, count):
     while template:
         if load64(template + COUNT) == count:
             if all_suit(state, template, args, count, views, kinds):
-                return cast(template, objs, bases)
+                return instantiate(template, objs, bases)
         template = load64(template + NEXT)
     return 0
 

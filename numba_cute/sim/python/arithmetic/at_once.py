@@ -93,7 +93,7 @@ def _of_floats(op: str, result: DType, dtype: DType, a: Any, b: Any) -> Any:
     return out if compares or not np.isnan(out).any() else None  # the bits of a NaN are the processor's affair
 
 
-def cast(v: Lanes, src: DType, dst: DType) -> Any:
+def cast_lanes(v: Lanes, src: DType, dst: DType) -> Any:
     """Lanes' numbers of one type as another's."""
     if v.dtype is None or not (_is_whole(src) or src in _FLOATS) or not (_is_whole(dst) or dst in _FLOATS):
         return None

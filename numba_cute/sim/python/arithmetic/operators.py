@@ -404,7 +404,7 @@ def cast(x: Any, dtype: DType) -> Any:
     if type(x) is Lanes:
         if x.dtype is dtype:
             return x
-        found = at_once.cast(x, _of(x), dtype)
+        found = at_once.cast_lanes(x, _of(x), dtype)
         if found is not None:
             return x.convoy.of_array(dtype, found)
         return x.map(dtype, converter(_of(x), dtype) or _itself)
