@@ -242,9 +242,9 @@ def test_in_zigzag_order_no_more_travels_than_is_seen_and_the_kernel_is_the_same
 
 @SLOW
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("d", [64, 128, 192, 256])
-def test_all_is_held_in_registers_and_products_wait_for_no_walk(d, causal):
-    attended = Attended(2, 256, (2, 1), (d, d), causal=causal)
+@pytest.mark.parametrize("dims", [(64, 64), (64, 256), (128, 128), (192, 192), (256, 256)])
+def test_all_is_held_in_registers_and_products_wait_for_no_walk(dims, causal):
+    attended = Attended(2, 528, (2, 1), dims, causal=causal)
     given = attended.q[0], *attended.peers, attended.o[0], attended.lse[0], 0, attended.signals[0], attended.rooms[0]
     kernel, arguments, _, block = keys_plan.ring_attention(*given, 1, attended.options)
     made = cute.compile(kernel, arguments, arch="sm_90a")
@@ -266,6 +266,12 @@ def test_a_block_has_room_beside_what_is_brought():
             assert keys_plan.smem_of(form) + keys_plan.USUAL.memory <= keys_plan.SMEM
             with pytest.raises(CuteError, match="no room for tiles"):
                 keys_plan.ring_form(q, k, v, Options(1.0, right=right, tile=(128, 512)))
+
+
+def test_blocks_are_large_and_leave_little_of_a_gpus_keys():
+    for right, sizes in ((None, [128, 144, 176, 176]), (0, [128] * 4)):
+        made = [np.empty((1, rows, 2, 128), np.float16) for rows in (128, 1000, 1024, 4096)]
+        assert [keys_plan.ring_form(x, x, x, Options(1.0, right=right))[0].tile_n for x in made] == sizes
 
 
 def test_heads_are_brought_together_that_fill_pieces_and_whose_tiles_are_done_side_by_side():
