@@ -410,9 +410,10 @@ class Signals:
             self.wait((self.rank + step) % self.world, slot, value)
 
     def epoch(self) -> Any:
-        """Return the number of this launch, from 1 on (Uint32): the same for all its threads. Any thread, before its
-        block calls `advance`."""
-        return Uint32(load(self._own(0), Uint32, sem="relaxed", scope="gpu")) + Uint32(1)
+        """Return the number of this launch, from 1 on (Uint32): the same for all its threads until their block calls
+        `advance`; the next one's once all blocks have, and what they did before is seen. Any thread. PTX
+        ld.acquire.gpu, sm_70."""
+        return Uint32(load(self._own(0), Uint32, sem="acquire", scope="gpu")) + Uint32(1)
 
     def advance(self, blocks: Int) -> None:
         """Say that this block is done with `epoch`; the last of so many blocks begins the next one, for the next launch
@@ -422,7 +423,7 @@ class Signals:
 
         def begin() -> None:
             store(arrived, 0)
-            store(self._own(0), self.epoch())
+            store(self._own(0), self.epoch(), sem="release", scope="gpu")
 
         current().when(last, begin)
 

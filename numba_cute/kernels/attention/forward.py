@@ -33,7 +33,7 @@ def make_kernel(form):
     asked, block, ring = form.mask, form.block, form.ring
     tile_of, blocks_of, block_at, whole_of = make_blocks(form, 64)
     if ring:
-        blocks_of, block_at, whole_at, mask_of_ring = make_ring(form, blocks_of)
+        blocks_of, block_at, mask_of_ring = make_ring(form, blocks_of)
     load, mask, (following, seek) = make_load(form), make_mask(form), make_next(form, tile_of)
     row_of, change, ask = make_elements(pack, group, tile_n, score, asked)
     q_stages, stages, cluster = form.q_stages, form.stages, form.cluster
@@ -145,6 +145,7 @@ def make_kernel(form):
             if warp_idx == 0:
                 loads_q, loads_k, loads_v = q_pipe.make_producer(), k_pipe.make_producer(), v_pipe.make_producer()
                 given, drawn = cute.Int32(0), cute.Int32(0)
+                all_here = False
                 while index < tiles:
                     arch.sync_warp()
                     m, head, b, part = tile_of(index, order, splits)
@@ -195,6 +196,12 @@ def make_kernel(form):
                             n = cute.Int32(end - 1 - i)
                             if i < blocks:
                                 n, source = block_at(n, m, head, b, listed)
+                                if cute.const_expr(ring):  # before a stage is free, beside the products
+                                    if source >= 0 and not all_here:
+                                        if source != source_of_v:  # the first of its chunk
+                                            all_here = others.have_all()
+                                        if not all_here:
+                                            others.await_block(n, source, kv_head, b)
                                 stage = loads_k.acquire_and_advance()
                                 if cute.const_expr(ring):
                                     others.load_k(tma_k, tKgK, n, source, kv_head, b, stage)
@@ -308,6 +315,7 @@ def make_kernel(form):
 
                     at_q = arch.make_warp_uniform(full_q.state.index)
                     at, n, adds = cute.Int32(end - 1), cute.Int32(last), False
+                    ask_at = at  # of a ring, the next place at which to ask what is seen
                     while True:
                         moved = softmax.raise_maxima(scores, highest, total, factor, own_log2, cute.Float32(grown))
                         softmax.exponentials(scores, highest, total, own_log2, cute.Float32(offset))
@@ -321,7 +329,8 @@ def make_kernel(form):
                         if at == begin:
                             break
                         at = cute.Int32(at - 1)
-                        n, partial = block_at(at, m, head, b, listed)
+                        if cute.const_expr(not ring):
+                            n, partial = block_at(at, m, head, b, listed)
                         full_k.wait()
                         if cute.const_expr(turns):
                             mine.arrive_and_wait()
@@ -343,9 +352,12 @@ def make_kernel(form):
                         if cute.const_expr(asked is not None):
                             if partial:
                                 ask(scores, n, place, column, b, head, mask_aux, rows_q, rows_k)
-                        if cute.const_expr(ring):  # of whose chunks `partial` is one
-                            if n >= whole_at(m * tile_m + 64 * w, partial, whole_end, rows_k, listed):
-                                mask_of_ring(scores, n, partial, place, column, rows_k, listed)
+                        if cute.const_expr(ring):
+                            if at <= ask_at:
+                                first = m * tile_m + 64 * w
+                                ask_at = mask_of_ring(
+                                    scores, at, first, whole_end, place, column, rows_k, listed
+                                )  # fmt: skip
                         elif cute.const_expr(has_right or has_left):
                             if n >= whole_end or n < whole_begin:
                                 mask(scores, n, place, column, rows_q, rows_k, left, right)

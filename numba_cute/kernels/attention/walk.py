@@ -96,8 +96,7 @@ def make_blocks(form, rows, always=True):
 
 def make_ring(form, blocks_of):
     """The functions of a tile's blocks of the keys of several GPUs: `blocks_of` and `block_at`, in the place of those
-    of `make_blocks`, and `whole_of` and `mask`. form: a family's. blocks_of: of this GPU's own keys alone, which are
-    visited first."""
+    of `make_blocks`, and `mask`. form: a family's. blocks_of: of this GPU's own keys alone, which are visited first."""
     tile_m, tile_n, pack, has_right = form.tile_m, form.tile_n, form.pack, form.right
 
     @cuda.jit
@@ -112,21 +111,23 @@ def make_ring(form, blocks_of):
         return ring.block_at(place)
 
     @cuda.jit
-    def whole_of(place, chunk, whole, keys, ring):
-        """Return the first block of a chunk's GPU that rows from `place` on do not see whole. whole: of this GPU."""
-        return cute.where(chunk < 0, whole, divided(ring.limit(chunk, place // pack, keys), tile_n))
+    def mask(scores, at, first, whole, place, column, keys, ring):
+        """Leave out the scores of the block at a place that the thread's rows, `place` and the eighth after, do not
+        see. Gives the next place at which to ask: before it all is seen whole. first: of the rows that ask together.
+        whole: the first block of this GPU's own that these do not see whole."""
+        n, chunk = ring.block_at(at)
+        if chunk >= 0:
+            whole = divided(ring.limit(chunk, first // pack, keys), tile_n)
+        if n >= whole:
+            end = cute.make_rmem_tensor(2, cute.Int32)
+            for r in cute.range_constexpr(2):
+                query = (place + 8 * r) // pack
+                own = cute.Int32(min(keys, query + 1) if has_right else keys)
+                end[r] = cute.where(chunk < 0, own, ring.limit(chunk, query, keys)) - n * tile_n
+            masks.leave_out(scores, column, None, end)
+        return cute.Int32(ring.next_of(at, n, chunk, whole))
 
-    @cuda.jit
-    def mask(scores, n, chunk, place, column, keys, ring):
-        """Leave out the scores of block n that the thread's rows, `place` and the eighth after, do not see."""
-        end = cute.make_rmem_tensor(2, cute.Int32)
-        for r in cute.range_constexpr(2):
-            query = (place + 8 * r) // pack
-            own = cute.Int32(min(keys, query + 1) if has_right else keys)
-            end[r] = cute.where(chunk < 0, own, ring.limit(chunk, query, keys)) - n * tile_n
-        masks.leave_out(scores, column, None, end)
-
-    return blocks_of_all, block_at, whole_of, mask
+    return blocks_of_all, block_at, mask
 
 
 def make_mask(form):

@@ -125,6 +125,7 @@ class Bringing:
                 for hop in range(self.of.signals.world - 1):
                     self.of.signals.put(self.of.peer(hop), READY, self.epoch)
         self.bring(cute.Int32(block), cute.Int32(blocks))
+        arch.sync_warp()
         if arch.lane_idx() == 0:
             if arch.atomic_add(self.of.ended.iterator, 1, sem="acq_rel", scope="sys") == blocks - 1:
                 self.of.ended[0] = 0

@@ -20,6 +20,7 @@ from __future__ import annotations
 from typing import Any
 
 import numba_cute as cute
+from numba_cute import arch
 from numba_cute.seam import current, frozen, quotient, traced
 
 from ..gemm.dense import at, tiles_of
@@ -95,6 +96,15 @@ class Keys:
         b, chunk = current(), self.count() - 1 - left
         there = (self.second(chunk) + 1) * self.per.divisor - 1 - block
         return cute.Int32(b.select(b.compare("<", chunk, 0), place - self.before(), there)), cute.Int32(chunk)
+
+    @traced
+    def next_of(self, place: Any, block: Any, chunk: Any, whole: Any) -> Any:
+        """Give the next place, after one and its block, at which to ask what is seen: before it all blocks are seen
+        whole. whole: the first block of the GPU that is not. This GPU's own come from the last on, others' from the
+        first on, one GPU's after the other's."""
+        b = current()
+        of_own = b.select(b.compare(">", block, whole), place - 1, self.before() - 1)
+        return b.select(b.compare("<", chunk, 0), of_own, place - cute.max(1, whole - block))
 
     @traced
     def limit(self, chunk: Any, query: Any, keys: Any) -> Any:
@@ -209,6 +219,12 @@ class Visited(Bringing):
     of_k: Any
     of_v: Any
 
+    def have_all(self):
+        """Say whether all GPUs have all, so that nothing is waited for any more. A whole warp."""
+        begun = arch.shuffle_sync(cute.Int32(self.of.signals.epoch()), 0)  # the next one, once all blocks advanced
+        arch.fence_proxy("async")
+        return begun != cute.Int32(self.epoch)
+
     def await_block(self, n, chunk, head, b):
         """Wait until a block of another GPU's keys and values has come. A whole warp. head: of K and V."""
         tall, block = self.of.tall, cute.Int32(n - self.of.second(chunk) * self.of.per.divisor)
@@ -217,20 +233,21 @@ class Visited(Bringing):
         self.await_pieces(cute.Int32(place * self.of.per.divisor + block), cute.Int32(pieces))
 
     def load_k(self, tma, own, n, chunk, head, b, stage):
-        """Load a block of keys, of another GPU once it has come. A whole warp. tma, own: of this GPU's own."""
+        """Load a block of keys, which has come. A whole warp. tma, own: of this GPU's own."""
         shared, blocks = self.of_k
+        target = shared[None, stage.index]
         if chunk < 0:
-            cute.copy(tma, own[None, n], shared[None, stage.index], tma_bar_ptr=stage.barrier)
+            cute.copy(tma, own[None, n], target, tma_bar_ptr=stage.barrier)
         else:
-            self.await_block(n, chunk, head, b)
-            cute.copy(self.of.k.tma, blocks[None, n, 0, head, b, self.of.peer(self.of.hop(chunk))],
-                      shared[None, stage.index], tma_bar_ptr=stage.barrier)  # fmt: skip
+            source = blocks[None, n, 0, head, b, self.of.peer(self.of.hop(chunk))]
+            cute.copy(self.of.k.tma, source, target, tma_bar_ptr=stage.barrier)
 
     def load_v(self, tma, own, n, chunk, head, b, stage):
-        """Load a block of values, whose keys have come. A whole warp. All as of `load_k`."""
+        """Load a block of values. All as of `load_k`."""
         shared, blocks = self.of_v
+        target = shared[None, stage.index]
         if chunk < 0:
-            cute.copy(tma, own[None, n], shared[None, stage.index], tma_bar_ptr=stage.barrier)
+            cute.copy(tma, own[None, n], target, tma_bar_ptr=stage.barrier)
         else:
-            cute.copy(self.of.v.tma, blocks[None, 0, n, head, b, self.of.peer(self.of.hop(chunk))],
-                      shared[None, stage.index], tma_bar_ptr=stage.barrier)  # fmt: skip
+            source = blocks[None, 0, n, head, b, self.of.peer(self.of.hop(chunk))]
+            cute.copy(self.of.v.tma, source, target, tma_bar_ptr=stage.barrier)

@@ -21,8 +21,9 @@ from ..attention.schedule import divisor_of, section_of
 from .bringing import USUAL, Slots
 from .keys import Copies, Keys
 
-KEYS = 128
-"""Keys of a block, at most."""
+KEYS, CAUSAL, REGISTERS, BESIDE = 176, 128, 196, 40
+"""Keys of a block, at most, and where a query does not see all. Registers of a thread for scores, P at part of its
+size, and results. What a block takes beside its keys, as so many of them, on an H200."""
 
 
 class KeysRoom(NamedTuple):
@@ -58,8 +59,14 @@ def ring_form(q: Any, k: Any, v: Any, options: Options, slots: Slots = USUAL) ->
         first = form_of(q, k, v, queries, ALL, options._replace(tile=(128, 16)))
         rows = 64 if queries * first.pack <= 64 else 128
         first = first._replace(tile_m=rows, stages=2, q_stages=1)
-        fit = [n for n in range(16, KEYS + 1, 16) if smem_of(first._replace(tile_n=n)) + slots.memory <= SMEM]
-        options = options._replace(tile=(rows, fit[-1]), q_stages=1, stages=2)
+        room = SMEM - slots.memory
+        fit = [
+            n for n in range(16, (CAUSAL if first.right else KEYS) + 1, 16)
+            if n * 3 // 4 + first.dv // 2 <= REGISTERS and smem_of(first._replace(tile_n=n)) <= room
+        ]  # fmt: skip
+        tile_n = min(fit, key=lambda n: math.ceil(k.shape[1] / n) * (n + BESIDE))
+        q_stages = 2 if smem_of(first._replace(tile_n=tile_n, q_stages=2)) <= room else 1
+        options = options._replace(tile=(rows, tile_n), q_stages=q_stages, stages=2)
     form = form_of(q, k, v, queries, ALL, options)._replace(ring=True)
     if smem_of(form) + slots.memory > SMEM:
         raise CuteError(f"ring_attention: shared memory has no room for tiles of {options.tile}: take fewer keys")

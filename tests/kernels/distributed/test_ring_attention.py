@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import numba_cute as cute
+from benchmarks import machine_code
 from numba_cute import CuteError
 from numba_cute.kernels.attention.plan import Options
 from numba_cute.kernels.distributed import attention, keys, keys_plan, plan
@@ -124,8 +125,9 @@ def test_they_are_right_in_float16_and_in_any_order():
 
 
 @SLOW
-def test_keys_that_are_not_waited_for_are_a_race(monkeypatch):
-    monkeypatch.setattr(keys.Visited, "await_block", lambda self, *args: None)
+@pytest.mark.parametrize("name, wrong", [("await_block", lambda self, *args: None), ("have_all", lambda self: True)])
+def test_keys_that_are_not_waited_for_are_a_race(monkeypatch, name, wrong):
+    monkeypatch.setattr(keys.Visited, name, wrong)
     with pytest.raises(cute.sim.SimError, match="race"):
         Attended(2, 16, **NARROW).step(0)
 
@@ -183,6 +185,23 @@ def visited(walk, query, rows):
 
 
 @cute.jit
+def unasked(walk, first, last, rows, tile_n):
+    """Visit the blocks of some queries as the kernel does, own keys causal; gives where the block ends, and where the
+    keys that all see, at the places at which it does not ask what is seen."""
+    found = []
+    at = (last + tile_n) // tile_n + int(walk.before()) - 1
+    ask_at = at
+    for place in range(at - 1, int(walk.first(last)) - 1, -1):
+        n, chunk = walk.block_at(place)
+        limit = first + 1 if int(chunk) < 0 else int(walk.limit(chunk, first, rows))
+        if place <= ask_at:
+            ask_at = int(walk.next_of(place, n, chunk, limit // tile_n))
+        else:
+            found.append(((int(n) + 1) * tile_n, limit))
+    return found
+
+
+@cute.jit
 def brought(walk):
     return int(walk.pieces())
 
@@ -206,6 +225,7 @@ def test_the_walk_sees_each_key_once_that_is_not_after_the_query(ranks, rows, ti
                 found += [*positions_of(of, ranks, rows, zigzag)[n * tile_n : min((n + 1) * tile_n, limit)]]
                 assert visits or limit == 0
             assert sorted(found) == [*range(at[query] + 1)]
+            assert all(end <= limit for end, limit in unasked(walk, max(0, query - 40), query, rows, tile_n))
             seen += len(found)
         work.append(seen)
     assert (max(work) == min(work)) == zigzag
@@ -222,15 +242,18 @@ def test_in_zigzag_order_no_more_travels_than_is_seen_and_the_kernel_is_the_same
 
 @SLOW
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("d", [64, 128, 192, 256])
-def test_all_is_held_in_registers(d, causal):
-    attended = Attended(2, 256, (2, 1), (d, d), causal=causal)
+@pytest.mark.parametrize("dims", [(64, 64), (64, 256), (128, 128), (192, 192), (256, 256)])
+def test_all_is_held_in_registers_and_products_wait_for_no_walk(dims, causal):
+    attended = Attended(2, 528, (2, 1), dims, causal=causal)
     given = attended.q[0], *attended.peers, attended.o[0], attended.lse[0], 0, attended.signals[0], attended.rooms[0]
     kernel, arguments, _, block = keys_plan.ring_attention(*given, 1, attended.options)
     made = cute.compile(kernel, arguments, arch="sm_90a")
     r = made.resources
     assert block == 384 and r.group_registers == (56, 224)
     assert not made.notes and (r.spill_stores, r.spill_loads, r.local) == (0, 0, 0)
+    loop = machine_code.main_loop(machine_code.read(made.sass))
+    products = [i for i, x in enumerate(loop) if x.kind == "tensor"]
+    assert not [x.text for x in loop[: products[-1]] if "WIDE" in x.text]  # what divides: a walk that asks for a place
 
 
 def test_a_block_has_room_beside_what_is_brought():
@@ -243,6 +266,12 @@ def test_a_block_has_room_beside_what_is_brought():
             assert keys_plan.smem_of(form) + keys_plan.USUAL.memory <= keys_plan.SMEM
             with pytest.raises(CuteError, match="no room for tiles"):
                 keys_plan.ring_form(q, k, v, Options(1.0, right=right, tile=(128, 512)))
+
+
+def test_blocks_are_large_and_leave_little_of_a_gpus_keys():
+    for right, sizes in ((None, [128, 144, 176, 176]), (0, [128] * 4)):
+        made = [np.empty((1, rows, 2, 128), np.float16) for rows in (128, 1000, 1024, 4096)]
+        assert [keys_plan.ring_form(x, x, x, Options(1.0, right=right))[0].tile_n for x in made] == sizes
 
 
 def test_heads_are_brought_together_that_fill_pieces_and_whose_tiles_are_done_side_by_side():
