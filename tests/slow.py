@@ -26,6 +26,7 @@ import tempfile
 import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
@@ -111,9 +112,8 @@ class Run:
             environment = os.environ | {slow_lines.IDS: str(listed), slow_lines.OUT: str(self.out)}
             command = pytest("-n", "0", "-p", "tests.slow_lines", piece.file)
             process = subprocess.Popen(
-                command, cwd=ROOT, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                start_new_session=os.name == "posix",
-            )  # fmt: skip
+                command, cwd=ROOT, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+            )
             self.running.add(process)
             try:
                 said, _ = process.communicate(timeout=None if left == float("inf") else left)
@@ -138,9 +138,22 @@ class Run:
             self.kill(process)
 
     def kill(self, process: subprocess.Popen[str]) -> None:
-        if os.name == "posix":
-            os.killpg(process.pid, signal.SIGKILL)
-        process.kill()
+        """End a process and all that it began, in sessions of their own too."""
+        for pid in [*descendants(process.pid), process.pid]:
+            with suppress(ProcessLookupError):
+                os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))
+
+
+def descendants(of: int) -> list[int]:
+    """List the processes that a process began, and those that these began, where the system tells (Linux)."""
+    parents = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            parents[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
+    found = [of]
+    for pid in found:  # which grows
+        found += [child for child, parent in parents.items() if parent == pid]
+    return found[1:]
 
 
 def commit() -> str:
