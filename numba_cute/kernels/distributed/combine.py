@@ -22,14 +22,14 @@ from ..gemm.exchange import Exchange
 from ..gemm.indexed import VECTOR
 from ..gemm.output import WARP_ROWS
 from .ring import Telling, around, blocks_of
-from .routes import SENT, WARP, WRONG
+from .routes import NOWHERE, SENT, WARP, WRONG
 from .sums import vector_at
 
 THREADS, WARPS, EARLY = 256, 8, 2
 """Threads of a block that multiply, and their warps; and warps that add up while these multiply."""
-ALL_AT_ONCE, EARLY_AT_ONCE, MOST = 16, 8, 4
-"""Vectors that a thread has on their way, of all of a token's choices, about: when all are added up, and early; and of
-one choice, at most."""
+AT_ONCE, MOST, CHOICES = 16, 4, 8
+"""Vectors that a thread has on their way, of all of a token's choices, about; of one choice, at most; and choices, at
+most."""
 
 
 @frozen
@@ -110,7 +110,7 @@ class Combine(Exchange):
     signals: Any
     slab: int
 
-    registers = 56, 224
+    registers = 88, 208  # of `AT_ONCE` vectors each has 4
 
     @property
     def sends(self) -> bool:
@@ -171,7 +171,7 @@ class Returning(Telling):
         totals: as of `add_up`. warp: which of `EARLY`."""
         block, blocks = blocks_of()
         for slab in cute.range(self.of.slabs - 1, unroll=1):
-            self.add_slab(totals, cute.Int32(slab), cute.Int32(block * EARLY + warp), blocks * EARLY, EARLY_AT_ONCE)
+            self.add_slab(totals, cute.Int32(slab), cute.Int32(block * EARLY + warp), blocks * EARLY)
 
     def add_up(self, totals, warp):
         """Say that all of this warp's rows are sent, and add up this block's share of the last slab. A warp that has
@@ -179,38 +179,41 @@ class Returning(Telling):
         block, blocks = blocks_of()
         slabs = cute.Int32(self.of.slabs)
         self.sent_before(slabs)
-        self.add_slab(totals, slabs - 1, cute.Int32(block * WARPS + warp), blocks * WARPS, ALL_AT_ONCE)
+        self.add_slab(totals, slabs - 1, cute.Int32(block * WARPS + warp), blocks * WARPS)
 
-    def add_slab(self, totals, slab, warp, warps, most):
-        """Wait for a slab, and add up a warp's share. warp, warps: which one it is, of how many. most: vectors that a
-        thread has on their way."""
+    def add_slab(self, totals, slab, warp, warps):
+        """Wait for a slab, and add up a warp's share. warp, warps: which one it is, of how many."""
         sums, _ = totals
         vector = 8 * VECTOR // sums.element_type.width
-        together = max(1, min(MOST, most // self.of.topk))
+        together = max(1, min(MOST, AT_ONCE // self.of.topk))
         across = cute.Int32(min(self.of.wide, cute.Int32(sums.shape[1] - slab * self.of.wide))) // vector
         each = (across + (WARP * together - 1)) // (WARP * together)
         self.await_all(slab)
         for i in range(warp, cute.Int32(sums.shape[0]) * each, warps):
             first = cute.Int32(i % each * (WARP * together) + arch.lane_idx())
             begin = slab * (self.of.wide // vector)
-            self.add_vectors(totals, cute.Int32(i // each), begin + first, begin + across, together, most)
+            self.add_vectors(totals, cute.Int32(i // each), begin + first, begin + across, together)
 
-    def add_vectors(self, totals, token, first, end, together, most):
+    def add_vectors(self, totals, token, first, end, together):
         """Add up some vectors of a token's: of each lane `first` and those WARP apart, before `end`. A whole warp, of
         which each lane looks at one of the choices, for all."""
         sums, weights = totals
         dtype, topk = sums.element_type, self.of.topk
         vector = 8 * VECTOR // dtype.width
+        count = -(-topk // -(-topk // CHOICES))
+        values = cute.make_rmem_tensor((vector, together, count), dtype)
         total = cute.make_rmem_tensor((vector, together), cute.Float32)
         total.fill(0.0)
-        for choice in cute.range_constexpr(0, topk, most):
-            count = min(most, topk - choice)
-            values = cute.make_rmem_tensor((vector, together, count), dtype)
+        for choice in cute.range(0, topk, count, unroll=1):
             values.fill(0.0)
-            own = cute.Int32(choice + cute.min(arch.lane_idx(), count - 1))
-            expert, share = self.of.chosen[token * topk + own], cute.Float32(weights[token, own])
-            if expert < 0:
-                share = cute.Float32(math.nan) if expert == WRONG else cute.Float32(0.0)
+            own = cute.Int32(choice + arch.lane_idx())
+            expert, share = cute.Int32(NOWHERE), cute.Float32(0.0)
+            if own < topk:
+                expert = self.of.chosen[token * topk + own]
+                if expert >= 0:
+                    share = cute.Float32(weights[token, own])
+                elif expert == WRONG:
+                    share = cute.Float32(math.nan)
             pair = cute.Int32(token * topk + choice)
             there = vector_at(self.of.parts, vector, pair, first * vector, self.of.rank)
             layout = cute.make_layout(values.shape, stride=(1, WARP * vector, self.of.parts.stride[0]))

@@ -301,7 +301,7 @@ class ExpertParallel:
 
 def _launcher(plan: Any, varies: tuple[int, ...], memory: Routing, tensors: Any) -> Callable[..., None]:
     kernel, _, _, ctas = plan(*tensors)
-    return launcher(kernel, lambda *x: plan(*x)[1:3], varies, memory, tensors, THREADS, (ctas, 1, 1))
+    return launcher(kernel, lambda *x: plan(*x)[1:3], varies, memory, tensors, THREADS, (ctas, 1, 1), pdl=True)
 
 
 # ---------------------------------------------------------------------- what is refused

@@ -121,11 +121,12 @@ def _clusters(what: str, a: Any, cut: Any) -> int:
 
 def launcher(
     kernel: Any, made: Callable[..., Any], varies: tuple[int, ...], memory: Any, tensors: tuple[Any, ...],
-    block: int = THREADS, cluster: Any = None,
+    block: int = THREADS, cluster: Any = None, pdl: bool = False,
 ) -> Callable[..., None]:  # fmt: skip
     """Give what launches a kernel. made: gives its arguments, and its grid, of tensors like those given. varies: which
     of the arguments are made of them. memory: the `Space` that it works in, of which the others are made once. block:
-    threads of a block. cluster: of blocks, if the kernel does not say it."""
+    threads of a block. cluster: of blocks, if the kernel does not say it. pdl: whether it begins while the one before
+    it ends, for which it waits itself."""
     arguments, grid = made(*tensors)
     fixed = [None if i in varies else x for i, x in enumerate(arguments)]
 
@@ -134,7 +135,7 @@ def launcher(
         arguments = made(*tensors)[0]
         return tuple(arguments[i] for i in varies)
 
-    bound = cute.launch(kernel, grid=grid, block=block, cluster=cluster)
+    bound = cute.launch(kernel, grid=grid, block=block, cluster=cluster, pdl=pdl)
 
     def launch(*tensors: Any) -> None:
         memory.enter(tensors[0])
