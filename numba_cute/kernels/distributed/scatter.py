@@ -207,10 +207,9 @@ class Sending(Telling):
                     send_piece(self.of.share, piece, m, n, self.of.peer(hop))
 
     def sent(self, unit):
-        """Say that all pieces of a unit have arrived. The warp that stored them. unit: its row and column, and whose
+        """Say that all pieces of a unit have been sent. The warp that sent them. unit: its row and column, and whose
         rows these are."""
         row, column, owner = unit
-        arch.cp_async_bulk_wait_group(0)
         if row < self.of.units[0] and arch.elect_one():
             if cute.const_expr(self.of.everywhere):
                 for hop in cute.range(self.of.signals.world, unroll=1):
