@@ -95,10 +95,10 @@ def refused(a: Any, b: Any) -> dict[str, Any]:
     odd, even = (torch.zeros(1, rows, 2, 64, dtype=a.dtype) for rows in (17, 48))
     return {
         "ring_attention: order 'striped' must be": lambda: ring_attention(even, even, even, order="striped"),
-        "q has 17 rows, and in zigzag order a rank has two chunks": lambda: ring_attention(
+        "q has 17 rows, and zigzag order needs two chunks": lambda: ring_attention(
             odd, odd, odd, causal=True, order="zigzag"
         ),
-        "zigzag: mode 1 of x has 17 rows, and 2 ranks have 4 chunks .*: pad it": lambda: zigzag(odd),
+        "zigzag: mode 1 of x has 17 rows, and 2 ranks need 4 chunks .*: pad it": lambda: zigzag(odd),
         "zigzag: x is .* give a tensor that has a mode 4": lambda: zigzag(odd, dim=4),
         "zigzag: x is int 3; give a tensor": lambda: zigzag(3, dim=0),
         "same on all ranks; by rank it is: .'causal, zigzag', 'causal, contiguous'.": lambda: differs(
@@ -123,7 +123,7 @@ def refused(a: Any, b: Any) -> dict[str, Any]:
         "along 'rows': its shape must be": lambda: all_gather_matmul(
             a, b, epilogue=Epilogue(lambda x, y: x + y, rows(torch.zeros(8)))
         ),
-        "matmul_reduce_scatter: a has 255 rows, and there are 2 ranks": lambda: matmul_reduce_scatter(a[:255], b),
+        "matmul_reduce_scatter: a has 255 rows, and each of 2 ranks owns": lambda: matmul_reduce_scatter(a[:255], b),
         "algorithm 'ring' must be": lambda: matmul_all_reduce(a, b, algorithm="ring"),
         "requires a gradient.*for gradients call it in a torch.autograd.Function": lambda: matmul_all_reduce(
             a.detach().requires_grad_(), b
