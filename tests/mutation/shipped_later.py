@@ -150,7 +150,7 @@ KERNELS = [
            _behind(_over_rows(5, 0, 70, m=24, n=40), 2)),
     kernel("kernels: windows of pixels", windows, "load store windows", _windows(0), _windows(1),
            _behind(_windows(0), 2)),
-    kernel("kernels: what other GPUs have", bringing, "reserve initialise Bringing.await_pieces Bringing.bring",
+    kernel("kernels: what other GPUs have", bringing, "reserve initialise Bringing.await_pieces Bringing.talk Bringing.bring",
            GATHERED, _of_parts(24), _of_parts(24, causal=True), _of_parts(32, causal=True, zigzag=True)),
     kernel("kernels: memory of other GPUs that is written", ring, "Telling.await_room", SCATTERED,
            partial(test_experts.in_a_row, 1, 2)),
