@@ -8,7 +8,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: demo test quick slow docs clean
+# types and suite: parts of test, side by side, since mypy has one process.
+.PHONY: demo test types suite quick slow docs clean
 
 demo: $(STAMP)
 	$(BIN)/python examples/hopper_gemm.py
@@ -16,8 +17,13 @@ demo: $(STAMP)
 test: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/python -m compileall -q numba_cute tests examples benchmarks
+	$(MAKE) --no-print-directory -j 2 types suite
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+suite: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --dist loadscope
 
 quick: $(STAMP)

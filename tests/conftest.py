@@ -206,13 +206,15 @@ class Gpu:
 
 @functools.cache
 def _has_gpu() -> bool:
-    from numba import cuda
-
+    try:
+        from numba import cuda
+    except ImportError:  # see no_compiler.py
+        return False
     return bool(cuda.is_available())
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip tests of GPUs where there is none, torch or not."""
+    """Skip tests of GPUs where they are asked for and there is none, torch or not."""
     if item.get_closest_marker("gpu") is not None and not _has_gpu():
         pytest.skip("needs a GPU")
 
@@ -240,8 +242,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)  # before those that -m leaves out are
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     thin(items)
+    if "gpu" not in config.option.markexpr and not _has_gpu():
+        left = [item for item in items if item.get_closest_marker("gpu") is not None]
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if item.get_closest_marker("gpu") is None]
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -33,6 +33,8 @@ def differences(tag: str, project: str, package: str, changelog: str) -> list[st
     wrong += [
         f"{file} says {m and m[1]}, and the tag {version}" for file, m in said.items() if not m or m[1] != version
     ]
+    headings = re.findall(r"^## (\S+)", changelog, re.MULTILINE)
+    wrong += [f"CHANGELOG.md has ## {name} twice" for name in sorted(set(headings)) if headings.count(name) > 1]
     return wrong if notes_of(version, changelog) else [*wrong, f"CHANGELOG.md has nothing under ## {version}"]
 
 

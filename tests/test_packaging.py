@@ -50,6 +50,23 @@ def test_a_wheel_holds_the_package_and_says_what_it_needs(tmp_path):
     assert re.search(r'python_version >= "3.11"', xdsl)
 
 
+def test_the_projects_addresses_agree_and_stand_in_one_place():
+    """Where it will be published is not known yet: to say so is to change `[project.urls]` alone."""
+    project = (ROOT / "pyproject.toml").read_text()
+    urls = dict(
+        re.findall(r'^(\w+) = "(https://[^"]+)"', project.partition("[project.urls]")[2].partition("\n[")[0], re.M)
+    )
+    owner, name = re.fullmatch(r"https://github\.com/([\w-]+)/([\w-]+)", urls["Source"]).groups()
+    of_source = {"Issues": "issues", "Changelog": "blob/main/CHANGELOG.md"}
+    assert urls == {
+        "Documentation": f"https://{owner}.github.io/{name}/",
+        "Source": urls["Source"],
+        **{key: f"{urls['Source']}/{rest}" for key, rest in of_source.items()},
+    }
+    texts = (ROOT / file for file in sources() if file.endswith((".py", ".md", ".yml", ".json", ".txt")))
+    assert [t for t in texts if re.search(rf"{owner}\.github\.io|github\.com/{owner}/", t.read_text("utf-8"))] == []
+
+
 def test_the_readme_is_right_where_there_is_no_repository():
     """A package index shows it: what it links to is found from anywhere, and what it names stands in the sdist."""
     text = re.sub(r"```.*?```", "", (ROOT / "README.md").read_text(), flags=re.DOTALL)

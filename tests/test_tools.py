@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from . import quick, release, slow
+from . import quick, release, slow, slow_lines
+from .each import each
 
 KNOWN = {"numba_cute", "numba_cute.sim", "numba_cute.sim.run", "numba_cute.layout.core", "tests.sim.test_run"}
 
@@ -69,30 +70,52 @@ RECORD = {
 }
 
 
-def test_files_that_passed_longest_ago_run_first():
-    assert slow.oldest_first(["a", "b", "c"], RECORD) == ["c", "b", "a"]
+IDS = {"a": ["a::1", "a::2", "a::3"], "b": ["b::1", "b::2"], "c": ["c::1"], "new": ["new::1"]}
+BEGUN = {"date": "2026-11-04", "commit": "4", "tests": {file: len(ids) for file, ids in IDS.items()}}
 
 
-def test_shards_are_of_about_the_same_time_and_have_every_file_once():
-    shards = [slow.shard_of(["a", "b", "c", "new"], RECORD, part, 2) for part in (1, 2)]
-    assert sorted(map(sorted, shards)) == [["a", "c"], ["b", "new"]]
+def test_files_that_passed_longest_ago_run_first_in_pieces_of_a_minute():
+    cut = [piece.ids for piece in slow.pieces(IDS, RECORD)]
+    assert cut == [["c::1"], ["new::1"], ["b::1", "b::2"], ["a::1", "a::2"], ["a::3"]]
 
 
-def test_what_passed_last_stays_when_a_later_run_fails_until_one_passes():
-    record = {"a": dict(RECORD["a"])}
-    slow.noted(record, "a", 4, False, 80)
-    assert record["a"]["passed"] == RECORD["a"]["passed"] and record["a"]["failed"]["date"]
-    assert "FAILED" in slow.listed(record)
-    slow.noted(record, "a", 4, True, 70)
-    assert "failed" not in record["a"] and record["a"]["seconds"] == 70
+def test_shards_are_of_about_the_same_time_and_have_every_test_once():
+    shards = [slow.shard_of(slow.pieces(IDS, RECORD), part, 2) for part in (1, 2)]
+    assert [sum(piece.seconds for piece in shard) for shard in shards] == [92.0, 95.0]
+    assert sorted(test for shard in shards for piece in shard for test in piece.ids) == sorted(sum(IDS.values(), []))
 
 
-def test_of_two_records_the_later_run_counts():
-    record = {"a": dict(RECORD["a"])}
-    slow.joined(
-        record, {"a": {"tests": 3, "seconds": 1.0, "passed": {"date": "2026-10-01", "commit": "0"}}, "b": RECORD["b"]}
-    )
-    assert record == {"a": RECORD["a"], "b": RECORD["b"]}
+def lines(**outcomes):
+    return [BEGUN, *({"test": f"a::{n[1:]}", "outcome": what, "seconds": 10.0} for n, what in outcomes.items())]
+
+
+@pytest.mark.parametrize(
+    ("runs", "missing", "want"),
+    [
+        (lines(_1="passed", _2="passed", _3="skipped"), {}, {"passed": "4"}),
+        (lines(_1="passed", _2="passed"), {"a": 1}, {"passed": "1"}),
+        (lines(_1="passed") + lines(_2="passed", _3="passed"), {}, {"passed": "4"}),
+        (lines(_2="failed"), {}, {"passed": "1", "failed": "4"}),
+        (lines(_1="passed", _2="failed", _3="passed") + lines(_2="passed"), {}, {"passed": "4"}),
+    ],
+    ids=["whole", "not whole", "in two runs", "failed", "passed when it was run again"],
+)
+def test_a_file_passed_when_each_of_its_tests_has(runs, missing, want):
+    record = {"a": RECORD["a"]}
+    assert slow.joined(record, runs) == missing
+    assert {kind: record["a"][kind]["commit"] for kind in ("passed", "failed") if kind in record["a"]} == want
+    assert ("FAILED" in slow.listed(record)) is ("failed" in want)
+
+
+def test_a_run_of_an_earlier_day_does_not_count():
+    record = {"a": RECORD["a"]}
+    slow.joined(record, [BEGUN | {"date": "2026-10-01"}, *lines(_1="passed", _2="passed", _3="passed")[1:]])
+    assert record == {"a": RECORD["a"]}
+
+
+def test_lines_that_a_killed_process_left_are_passed_over(tmp_path):
+    (out := tmp_path / "out").write_text('{"test": "a::1"}\n{"test": "a:')
+    assert [*slow_lines.read(out)] == [{"test": "a::1"}]
 
 
 PROJECT, PACKAGE = 'version = "1.2.3"', '__version__ = "1.2.3"'
@@ -104,6 +127,11 @@ def test_a_release_says_one_version_everywhere():
     assert release.notes_of("1.2.3", CHANGES) == "### Added\n- A thing."
 
 
+def test_the_changelog_has_each_version_once():
+    changelog = (release.ROOT / "CHANGELOG.md").read_text()
+    assert [w for w in release.differences("v1.2.3", PROJECT, PACKAGE, changelog) if "twice" in w] == []
+
+
 @pytest.mark.parametrize(
     ("tag", "project", "package", "changes", "said"),
     [
@@ -111,8 +139,21 @@ def test_a_release_says_one_version_everywhere():
         ("v1.2.3", 'version = "1.2.4"', PACKAGE, CHANGES, "pyproject.toml says 1.2.4"),
         ("v1.2.3", PROJECT, "", CHANGES, "numba_cute/__init__.py says None"),
         ("v1.2.3", PROJECT, PACKAGE, "## 1.2.30\n- Later.", "nothing under ## 1.2.3"),
+        ("v1.2.3", PROJECT, PACKAGE, CHANGES + "## 1.2.2\n- Again.\n", "has ## 1.2.2 twice"),
     ],
 )  # fmt: skip
 def test_a_release_that_disagrees_is_refused(tag, project, package, changes, said):
     (wrong,) = release.differences(tag, project, package, changes)
     assert said in wrong
+
+
+def test_a_check_of_many_things_lists_all_that_fail():
+    @each("n, of", [(1, "a"), (2, "b"), (3, "c")], ids=lambda x: x[1])
+    def check(n, of, tmp_path):
+        assert tmp_path == "folder"
+        if n != 2:
+            raise AssertionError(f"{n} is odd")
+
+    with pytest.raises(AssertionError) as caught:
+        check(tmp_path="folder")
+    assert "a: 1 is odd" in str(caught.value) and "c: 3 is odd" in str(caught.value) and "2" not in str(caught.value)

@@ -9,12 +9,12 @@ import re
 import webbrowser
 from collections.abc import Iterator
 from difflib import get_close_matches
-from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from ..seam import CuteError
+from ..seam.ground.packages import site
 
 HELP = "print the reference of a name, or a page of the documentation"
 EXAMPLE = """\
@@ -47,15 +47,6 @@ def run(given: argparse.Namespace) -> int:
         return 0
     print(page if page is not None else "\n\n".join(_reference(name, value) for name, value in found))
     return 0
-
-
-def site() -> str | None:
-    """Return where the documentation is on the web, as the installed package says; None if it does not."""
-    try:
-        urls = metadata.metadata("numba-cute").get_all("Project-URL") or []
-    except metadata.PackageNotFoundError:
-        return None
-    return next((url.partition(", ")[2].rstrip("/") for url in urls if url.startswith("Documentation,")), None)
 
 
 def address(name: str) -> str:

@@ -23,6 +23,7 @@ from numba_cute.seam import CuteError, running, traced
 from tests.layout.strategies import Comparing, Dyn, known
 from tests.native import compile_here
 
+from ..each import each
 from .cases import CASES, HOLE, NAMES, expression, source, variants
 
 THREADS, WIDTH = 32, 24
@@ -159,7 +160,7 @@ def test_every_operation_meets_a_run_time_leaf():
     assert static_alone == {"is_static", "layout_from_str", "make_layout_tv", "make_swizzle"}
 
 
-@pytest.mark.parametrize("row", [r for rows in GROUPS.values() for r in rows if r.dynamic], ids=lambda r: r.id)
+@each("row", [r for rows in GROUPS.values() for r in rows if r.dynamic], ids=lambda r: r.id)
 def test_symbolic_leaves_give_the_same_function_as_ints(row):
     plain, symbolic = row.evaluate(int), known(row.evaluate(Dyn))
     if not functions(plain):
@@ -172,9 +173,7 @@ def test_symbolic_leaves_give_the_same_function_as_ints(row):
     assert sizes == plain_sizes or row.name in LONGEST_PROVABLE and sizes <= plain_sizes
 
 
-@pytest.mark.parametrize(
-    "row", [r for rows in GROUPS.values() for r in rows if r.variant == "run-time"], ids=lambda r: r.id
-)
+@each("row", [r for rows in GROUPS.values() for r in rows if r.variant == "run-time"], ids=lambda r: r.id)
 def test_numpy_integers_are_taken_for_ints(row):
     if "cl.Layout(" in row.code:
         with pytest.raises(CuteError, match="build layouts with make_layout"):

@@ -2,12 +2,13 @@
 """Indices, warp exchanges and barriers, as kernels use them."""
 
 import numpy as np
-import pytest
 from numba import cuda
 
 import numba_cute as cute
 from numba_cute import arch
 from numba_cute.runtime import from_dlpack
+
+from ..each import each
 
 
 @cuda.jit
@@ -152,6 +153,6 @@ def test_a_wait_that_is_not_wanted_succeeds(run):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", arch.__all__)
+@each("name", arch.__all__)
 def test_every_name_is_documented(name):
     assert isinstance(getattr(arch, name), int) or getattr(arch, name).__doc__

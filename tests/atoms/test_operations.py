@@ -18,6 +18,8 @@ from numba_cute.nvgpu.common import CopyOp, MmaOp
 from numba_cute.nvgpu.common.by_row import ByRow, alternatives, blocks, choices, legal_values, numbers
 from numba_cute.runtime import make_fake_tensor
 
+from ..each import each
+
 ROOT = Path(nvgpu.__file__).resolve().parents[1]
 FACADES = {
     "cute_nvgpu": nvgpu,
@@ -38,14 +40,14 @@ def is_operation(obj):
 OPERATIONS = [(part, n) for part, n in NAMES if is_operation(getattr(FACADES[part], n))]
 
 
-@pytest.mark.parametrize("part, name", NAMES, ids=lambda x: x)
+@each("part, name", NAMES)
 def test_the_inspector_calls_a_thing_as_users_import_it(part, name):
     obj = getattr(FACADES[part], name)
     if is_operation(obj) and obj not in (CopyOp, MmaOp) or seam.is_traced(obj) and inspect.isfunction(obj):
         assert _function(obj) == f"{part}.{name}"
 
 
-@pytest.mark.parametrize("part, name", OPERATIONS, ids=lambda x: x)
+@each("part, name", OPERATIONS)
 def test_each_class_whose_name_says_operation_is_one(part, name):
     assert name.endswith("Op")
     assert {n for p, n in NAMES if p == part and n.endswith("Op") and n not in CHOICES} <= {n for _, n in OPERATIONS}
@@ -69,14 +71,14 @@ def test_a_new_atom_of_wgmma_and_tcgen05_overwrites_and_others_add(op, adds):
     assert cute.make_mma_atom(op).get(field) is cute.make_tiled_mma(op).get(field) is adds
 
 
-@pytest.mark.parametrize("part, name", OPERATIONS, ids=lambda x: x)
+@each("part, name", OPERATIONS)
 def test_what_an_operation_adds_to_at_first_goes_by_its_family(part, name):
     cls = getattr(FACADES[part], name)
     if issubclass(cls, MmaOp) and cls is not MmaOp:
         assert cls.asynchronous is (part in ("cute_nvgpu.warpgroup", "cute_nvgpu.tcgen05"))
 
 
-@pytest.mark.parametrize("part, name", OPERATIONS, ids=lambda x: x)
+@each("part, name", OPERATIONS)
 def test_an_operation_chooses_by_fields_that_it_has_what_its_rows_have(part, name):
     cls = getattr(FACADES[part], name)
     if issubclass(cls, ByRow):
@@ -85,8 +87,7 @@ def test_an_operation_chooses_by_fields_that_it_has_what_its_rows_have(part, nam
             assert any(of is row for of, _ in blocks(cls)), f"{row.name} is never issued"
 
 
-@pytest.mark.parametrize("path", [p for room in ("atoms", "nvgpu") for p in (ROOT / room).rglob("*.py")],
-                         ids=lambda p: p.stem)  # fmt: skip
+@each("path", [p for room in ("atoms", "nvgpu") for p in (ROOT / room).rglob("*.py")], ids=lambda p: p.stem)
 def test_no_operation_is_asked_by_name(path):
     """`getattr(isa, name)` and a field's value are not meant: what is asked for there is data."""
     for node in ast.walk(ast.parse(path.read_text())):
@@ -100,7 +101,7 @@ OLDER = {"ampere": {"common"}, "hopper": {"common"}, "blackwell": {"common"}}
 ROOMS = {"common": set(), **OLDER, "": {"common", *OLDER, ""}}
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "nvgpu").rglob("*.py")), ids=lambda p: p.stem)
+@each("path", sorted((ROOT / "nvgpu").rglob("*.py")), ids=lambda p: p.stem)
 def test_rooms_of_nvgpu_import_in_one_direction(path):
     """Facades import the architectures, these what all share; none imports back."""
     room = path.relative_to(ROOT / "nvgpu").parts[0] if path.parent != ROOT / "nvgpu" else ""

@@ -246,7 +246,7 @@ def test_what_a_compilation_made_is_not_looked_through_at_its_end(off, frozen, m
     monkeypatch.setattr(collecting, "gc", SimpleNamespace(**acts, **numbers, **told))
     monkeypatch.setattr(collecting, "WAITING", 1000)
     monkeypatch.setattr(aging, "_waiting", 0)
-    monkeypatch.setattr(aging, "_frozen", False)
+    monkeypatch.setattr(collecting, "frozen", collecting._Frozen())
     for count, expected in zip(made, done):
         with building(loops), building(straight):
             counts.append(count)

@@ -451,7 +451,7 @@ def given(kernel):
     return int(out[0])
 
 
-@pytest.mark.parametrize("name", WAYS)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (i % 2)) for i, n in enumerate(WAYS)])
 def test_a_new_kernel_reads_what_is_now(name, monkeypatch):
     global SIZE
     monkeypatch.setattr(devices, "registered", list)  # other tests teach Numba functions, with which nothing is kept

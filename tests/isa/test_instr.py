@@ -41,6 +41,7 @@ from numba_cute.isa.form.kinds import (
 )  # fmt: skip
 from numba_cute.seam import CuteError
 
+from ..each import each
 from .ptxas import assemble, find_ptxas
 
 COORDINATES, OFFSETS = s32["rank"], u16["n"]
@@ -248,7 +249,7 @@ GENERIC_LATE = {CP_ASYNC_GROUP, TCGEN05_LOADS, TCGEN05_STORES}
 """What completes later though it goes through the generic proxy; and st.async does."""
 
 
-@pytest.mark.parametrize("row", TABLE.values(), ids=lambda r: r.name)
+@each("row", TABLE.values(), ids=lambda r: r.name)
 def test_every_row_cites_its_section_and_only_asynchronous_rows_complete_later(row):
     assert re.fullmatch(r"[a-z0-9-]+", row.ref)
     assert row.done_by is None or row.proxy == ASYNC or row.done_by in GENERIC_LATE or row is isa.st_async
@@ -402,16 +403,14 @@ def spelled(row, case):
     return {w for w in words if w in SEMS}, {w for w in words if w in SCOPES}
 
 
-@pytest.mark.parametrize(
-    "row", [r for r in TABLE.values() if any(r.order(c).sem for c in r.spelled)], ids=lambda r: r.name
-)
+@each("row", [r for r in TABLE.values() if any(r.order(c).sem for c in r.spelled)], ids=lambda r: r.name)
 def test_the_order_of_a_row_is_what_its_text_spells(row):
     for case in row.cases[:: max(1, len(row.cases) // 50)]:
         sems, scopes = spelled(row, case)
         assert sems <= {row.order(case).sem, "relaxed"} and scopes <= {row.order(case).scope}
 
 
-@pytest.mark.parametrize("row", TABLE.values(), ids=lambda r: r.name)
+@each("row", TABLE.values(), ids=lambda r: r.name)
 def test_a_row_says_of_each_operand_that_its_text_dereferences_that_it_points_to_memory(row):
     dereferenced = set(re.findall(r"\[\$(\w+)", row.ptx))
     assert {o.name for o in row.operands if o.role in MEMORY} >= dereferenced

@@ -17,6 +17,8 @@ from numba_cute.isa.form.instr import TABLE, Instr, instr
 from numba_cute.isa.form.kinds import out, u32
 from numba_cute.seam import CuteError
 
+from ..each import each
+
 SAMPLES = 5
 ROWS = [row for row in TABLE.values() if any(len(case) for case in row.cases.given)]
 
@@ -70,7 +72,7 @@ def stated(row: Instr, name: str, others: dict[str, Any]) -> Any:
     return default
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda r: r.name)
+@each("row", ROWS, ids=lambda r: r.name)
 def test_what_is_left_out_is_the_stated_default_or_the_one_value_or_refused(row):
     for name, others, was in omissions(row):
         values = possible(row, name, others)
@@ -91,7 +93,7 @@ def test_what_is_left_out_is_the_stated_default_or_the_one_value_or_refused(row)
             assert name not in row.case(others), "what a descriptor says is not made up"
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda r: r.name)
+@each("row", ROWS, ids=lambda r: r.name)
 def test_the_defaults_of_a_row_are_read_with_it_and_no_case_comes_twice(row):
     row.read = row.operands  # which checks the defaults
     if row.cases.plain:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from ..each import each
+
 PACKAGE = Path(__file__).resolve().parents[2] / "numba_cute"
 READERS = [p for p in sorted(PACKAGE.rglob("*.py")) if p.relative_to(PACKAGE).parts[0] != "isa"]
 ROWS = {"row", "instr", "by"}
@@ -55,7 +57,7 @@ def made_up(tree: ast.AST):
                 yield node
 
 
-@pytest.mark.parametrize("path", READERS, ids=relative)
+@each("path", READERS, ids=relative)
 def test_nobody_reads_a_rows_text_or_name_or_makes_one_up(path):
     tree = ast.parse(path.read_text())
     bad = [f"{relative(path)}:{n.lineno}: {ast.unparse(n)}" for n in (*read_from_text(tree), *made_up(tree))]

@@ -14,11 +14,11 @@ from numba_cute.compiler.host.offline import types_of
 
 from . import configurations_beside, configurations_families, configurations_rows
 from .configurations_attention import BACKWARD, FORWARD, LATENT
-from .configurations_gemm import ARCH, CONV, GROUPED, MATMUL, MIXED, OUTER, WINDOWS
+from .configurations_gemm import ARCH, GROUPED, OUTER, WINDOWS, conv_space, matmul_space, mixed_space
 
 SPACES = {
-    "matmul": lambda: MATMUL, "grouped_gemm": lambda: GROUPED, "grouped_gemm backward": lambda: OUTER,
-    "mixed_gemm": lambda: MIXED, "conv": lambda: CONV, "conv by windows": lambda: WINDOWS,
+    "matmul": matmul_space, "grouped_gemm": lambda: GROUPED, "grouped_gemm backward": lambda: OUTER,
+    "mixed_gemm": mixed_space, "conv": conv_space, "conv by windows": lambda: WINDOWS,
     "flash_attention": lambda: FORWARD, "flash_attention backward": lambda: BACKWARD,
     "latent_attention": lambda: LATENT, **configurations_rows.SPACES, **configurations_families.SPACES,
     **configurations_beside.SPACES,

@@ -109,17 +109,15 @@ def indexed_launches(*, dtype: Any, c_type: Any, b_along: int, rows: str, epilog
     return [(gemm_plan.kernel_of(chosen), args)]
 
 
-INDEXED = Space(
-    {
+def indexed_space() -> Space:
+    each = itertools.product(ROWS, ROOMS.values(), (16, 32))
+    found = itertools.chain(*(indexed_cuts(r, cute.BFloat16, room, w) for r, room, w in each))
+    axes = {
         "dtype": list(gemm_plan.RESULTS), "c_type": C_TYPES, "b_along": [-1, -2], "rows": ROWS, "epilogue": list(ROOMS),
-        **axes_of(
-            itertools.chain(
-                *(indexed_cuts(r, cute.BFloat16, room, w) for r in ROWS for room in ROOMS.values() for w in (16, 32))
-            )
-        ),
-    },
-    indexed_holds, indexed_launches,
-)  # fmt: skip
+        **axes_of(found),
+    }  # fmt: skip
+    return Space(axes, indexed_holds, indexed_launches)
+
 
 # ---------------------------------------------------------------- products by warps
 
@@ -387,7 +385,7 @@ APPENDED = Space(
 
 SPACES = {
     "append": lambda: APPENDED,
-    "matmul by index": lambda: INDEXED, "matmul by warps": lambda: BY_WARPS,
+    "matmul by index": indexed_space, "matmul by warps": lambda: BY_WARPS,
     "grouped_gemm by warps": lambda: GROUPED_BY_WARPS, "conv by warps": lambda: CONV_BY_WARPS,
     "matmul by tcgen05": lambda: BY_TCGEN05, "grouped_gemm by tcgen05": lambda: GROUPED_BY_TCGEN05,
     "flash_attention by warps": lambda: ATTENTION_BY_WARPS,

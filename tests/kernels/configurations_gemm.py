@@ -124,14 +124,15 @@ def axes_of(found: Any) -> dict[str, list[Any]]:
     return {name: sorted({getattr(cut, name) for cut in found}) for name in found[0]._fields}
 
 
-MATMUL = Space(
-    {
+def matmul_space() -> Space:
+    """A second's work, which an import of this file need not do."""
+    found = itertools.chain(*(cuts(-1, cute.BFloat16, room, w) for room in ROOMS.values() for w in (16, 32)))
+    axes = {
         "dtype": list(gemm_plan.RESULTS), "c_type": C_TYPES, "a_along": [-1, -2], "b_along": [-1, -2],
-        "order": [-1, -2], "batched": [False, True], "epilogue": list(ROOMS),
-        **axes_of(itertools.chain(*(cuts(-1, cute.BFloat16, room, w) for room in ROOMS.values() for w in (16, 32)))),
-    },
-    matmul_holds, matmul_launches,
-)  # fmt: skip
+        "order": [-1, -2], "batched": [False, True], "epilogue": list(ROOMS), **axes_of(found),
+    }  # fmt: skip
+    return Space(axes, matmul_holds, matmul_launches)
+
 
 # ---------------------------------------------------------------- other products
 
@@ -223,10 +224,10 @@ def packed(n: int, k: int, dtype: Any, zeros: bool) -> Any:
     return pack.int4_weights(np.zeros((n, k), np.uint8), empty((n, blocks), dtype), zero)
 
 
-MIXED = Space(
-    {"dtype": FLOATS[:2], "zeros": [False, True], "cut": sorted(mixed_cuts(1) | mixed_cuts(2))},
-    lambda *, dtype, zeros, cut: cut in mixed_cuts(1 + zeros), mixed_launches,
-)  # fmt: skip
+def mixed_space() -> Space:
+    axes = {"dtype": FLOATS[:2], "zeros": [False, True], "cut": sorted(mixed_cuts(1) | mixed_cuts(2))}
+    return Space(axes, lambda *, dtype, zeros, cut: cut in mixed_cuts(1 + zeros), mixed_launches)
+
 
 # ---------------------------------------------------------------- convolutions
 
@@ -283,14 +284,13 @@ def conv_launches(*, dtype: Any, modes: int, what: str, epilogue: str, k_tiles: 
     return [(gemm_plan.kernel_of(chosen), args)]
 
 
-CONV = Space(
-    {
+def conv_space() -> Space:
+    axes = {
         "dtype": list(gemm_plan.RESULTS)[:4], "modes": [1, 2, 3], "what": WHAT,
         "epilogue": CONV_EPILOGUES, "k_tiles": [1, 4, 27],
         **axes_of(itertools.chain(*(conv_cuts(k, e) for k in (1, 4, 27) for e in CONV_EPILOGUES))),
-    },
-    conv_holds, conv_launches,
-)  # fmt: skip
+    }  # fmt: skip
+    return Space(axes, conv_holds, conv_launches)
 
 
 def windows_launches(*, dtype: Any, modes: int, rows: int, along: int, dilation: int) -> list[Any]:

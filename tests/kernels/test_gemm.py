@@ -253,6 +253,7 @@ def test_unbroken_twin_is_silent(tmp_path):
     hopper_gemm.check(*simulate(broken(tmp_path)))
 
 
+@pytest.mark.slow  # tests/sim/test_gemm.py has one like it
 def test_missing_release_is_reported_with_barrier_stage_phase_and_line(tmp_path):
     kernel = broken(tmp_path, ("previous.release()", "pass"))
     with pytest.raises(Exception) as e:
@@ -271,6 +272,7 @@ def test_wrong_tx_count_is_reported_with_the_bytes(tmp_path, wrong, says):
     assert f"pipeline 'mainloop': tx_count is {says} bytes" in text and "broken_gemm.py" in text, text
 
 
+@pytest.mark.slow  # likewise
 def test_missing_proxy_fence_is_named(tmp_path):
     no_fence = "cute.copy(own.copy, own.held, own.shared[None, None, None, piece % slots])"
     kernel = broken(tmp_path, ("own.put(piece % slots)", no_fence))

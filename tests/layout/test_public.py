@@ -11,12 +11,14 @@ import pytest
 from numba_cute import layout as cl
 from numba_cute.seam import CuteError, is_frozen_class, is_traced
 
+from ..each import each
+
 PUBLIC = {name: getattr(cl, name) for name in cl.__all__}
 FUNCTIONS = {name: f for name, f in PUBLIC.items() if inspect.isfunction(f)}
 CLASSES = {name: c for name, c in PUBLIC.items() if inspect.isclass(c) and name != "IntTuple"}
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@each("name", FUNCTIONS)
 def test_functions_are_traced_explicit_and_documented(name):
     f = FUNCTIONS[name]
     assert is_traced(f) and f.__doc__
@@ -24,7 +26,7 @@ def test_functions_are_traced_explicit_and_documented(name):
     assert inspect.Parameter.VAR_KEYWORD not in kinds
 
 
-@pytest.mark.parametrize("name", CLASSES)
+@each("name", CLASSES)
 def test_classes_are_static_immutable_and_documented(name):
     c = CLASSES[name]
     assert is_frozen_class(c) and c.__doc__ and c.__hash__

@@ -16,11 +16,11 @@ LONG = ("core.test_serialize", "cudapy.test_atomics", "cudapy.test_print", "cuda
 @pytest.mark.parametrize(
     ("but", "step", "least"),
     [
-        (LONG, 8, 50),
+        (LONG, 16, 25),
         pytest.param(LONG, 1, 500, marks=pytest.mark.slow),
         pytest.param((), 1, 500, marks=pytest.mark.slow),
     ],
-    ids=["an eighth", "most", "all"],
+    ids=["a sixteenth", "most", "all"],
 )
 def test_numba_cudas_own_tests_give_the_same_in_its_simulator(tmp_path, but, step, least):
     assert not missing(), "the dependency group `test` has them"
@@ -89,6 +89,7 @@ def strange(tmp_path, monkeypatch):
     return Settings(tmp_path, jobs=2, suite="strange_suite", library="strange_library")
 
 
+@pytest.mark.slow
 def test_every_kind_of_difference_is_found_and_what_is_unsteady_is_none(strange):
     outcomes = compare(modules(strange), strange, retries=2)
     different = {

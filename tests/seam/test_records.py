@@ -7,10 +7,12 @@ import gc
 import inspect
 import pickle
 from dataclasses import field
+from types import SimpleNamespace
 from typing import ClassVar
 
 import pytest
 
+from numba_cute.seam.ground import collecting
 from numba_cute.seam.ground.collecting import staying
 from numba_cute.seam.ground.records import dataclass
 
@@ -153,3 +155,11 @@ def test_what_stays_is_old_at_once(on):
     finally:
         gc.callbacks.remove(note)
         (gc.enable if before else gc.disable)()
+
+
+def test_what_the_user_froze_is_counted_once(monkeypatch):
+    """To count them Python goes through all: .2 s of a million, and each launch would ask."""
+    counts = [0, 7]
+    monkeypatch.setattr(collecting, "gc", SimpleNamespace(get_freeze_count=lambda: counts.pop(0)))
+    frozen = collecting._Frozen()
+    assert [frozen(), frozen(), frozen()] == [False, True, True] and counts == []

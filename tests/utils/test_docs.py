@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from numba_cute.nvgpu.common import CopyOp, MmaOp
+from tests.each import each
 from tests.utils import instruction_table, operation_table
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -36,7 +37,7 @@ def test_the_tables_of_operations_are_those_of_the_code(title):
     )
 
 
-@pytest.mark.parametrize("op", OPS)
+@each("op", OPS)
 def test_an_operation_s_docstring_names_its_instruction_and_first_targets(op):
     said, first = inspect.getdoc(OPS[op]), {t.split("|")[0] for t in operation_table.first_targets(OPS[op])}
     assert first <= set(re.findall(r"sm_\d+[af]?", said)) if first else "any target" in said

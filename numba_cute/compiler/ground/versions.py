@@ -8,9 +8,14 @@ import re
 from importlib.metadata import PackageNotFoundError, version
 
 from ...seam import CuteError
+from ...seam.ground.packages import site
 from ...seam.ground.records import dataclass
 
-TESTED = "https://numba-cute.github.io/numba-cute/tested_versions/"
+
+def tested() -> str:
+    """Name the page that says which versions were tried together."""
+    base = site()
+    return f"{base}/tested_versions/" if base else "docs/tested_versions.md"
 
 
 @dataclass(frozen=True)
@@ -33,8 +38,8 @@ class Package:
                 f"a file of it ({other} --force-reinstall --no-deps)"
             )
         if _number(found) > max(map(_number, self.tried)):
-            return f"{other}, or a newer numba-cute, if there is one: pip install -U numba-cute ({TESTED})"
-        return f"{other} ({TESTED})"
+            return f"{other}, or a newer numba-cute, if there is one: pip install -U numba-cute ({tested()})"
+        return f"{other} ({tested()})"
 
     def refused(self, differs: str, leans: str) -> CuteError:
         """Make the error of a package that is not as it was. differs: what of it, as a sentence. leans: what this
@@ -66,7 +71,7 @@ def broken(error: Exception) -> Exception:
     held = ", ".join(f"{name} {number}" for name, number in found.items())
     return CuteError(
         f"`from numba import cuda` fails without numba_cute too, with {held}: {type(error).__name__}: {error}. Install "
-        f"versions that go together: pip install -U numba-cute ({TESTED} lists some)"
+        f"versions that go together: pip install -U numba-cute ({tested()} lists some)"
     )
 
 

@@ -25,6 +25,18 @@ PACE = 30
 """The time that simulations run before the next look for garbage, in lengths of such a look."""
 
 
+class _Frozen:
+    """Says if the user has frozen objects. Python goes through them all to count them, so one that was seen counts for
+    good."""
+
+    def __init__(self) -> None:
+        self._seen = False
+
+    def __call__(self) -> bool:
+        self._seen = self._seen or gc.get_freeze_count() > 0
+        return self._seen
+
+
 def _grow_old() -> None:
     """Move all objects into the oldest generation, where nothing is frozen."""
     gc.freeze()
@@ -59,15 +71,13 @@ class _Seldom:
 class _Aging:
     """Have what a compilation made grow old at once. At its end the collector would look through all of it, for a
     twentieth of the time, while most of it is in use. After some compilations it looks through everything instead.
-    Nothing is done where the user has turned it off, or has frozen objects, once that was seen: to count them Python
-    goes through them all."""
+    Nothing is done where the user has turned it off, or has frozen objects."""
 
     def __init__(self) -> None:
-        self._waiting, self._frozen = 0, False
+        self._waiting = 0
 
     def __call__(self) -> None:
-        self._frozen = self._frozen or gc.get_freeze_count() > 0
-        if self._frozen or not gc.isenabled():
+        if frozen() or not gc.isenabled():
             return
         self._waiting += gc.get_count()[0]
         if self._waiting > WAITING:
@@ -85,7 +95,7 @@ class _Staying:
         seldom.__enter__()
 
     def __exit__(self, *error: Any) -> None:
-        if gc.isenabled() and gc.get_freeze_count() == 0:
+        if gc.isenabled() and not frozen():
             _grow_old()
         seldom.__exit__(*error)
 
@@ -111,6 +121,7 @@ class _Pace:
                 self.since, self.took = 0.0, perf_counter() - ended
 
 
+frozen = _Frozen()
 seldom = _Seldom()
 paced = _Pace()
 aging = _Aging()

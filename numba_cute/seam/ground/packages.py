@@ -67,3 +67,14 @@ def _is_mirror(value: Any) -> bool:
 def is_library_file(file: str) -> bool:
     """Say whether a file of source is this library's own."""
     return file.startswith(_HOME) and not file.startswith(_KERNELS_HOME)
+
+
+def site() -> str | None:
+    """Return where the documentation is on the web, as the installed package says; None if it does not."""
+    from importlib import metadata
+
+    try:
+        urls = metadata.metadata("numba-cute").get_all("Project-URL") or []
+    except metadata.PackageNotFoundError:
+        return None
+    return next((url.partition(", ")[2].rstrip("/") for url in urls if url.startswith("Documentation,")), None)
