@@ -110,7 +110,7 @@ class Combine(Exchange):
     signals: Any
     slab: int
 
-    registers = 88, 208  # of `AT_ONCE` vectors each has 4
+    registers = 88, 208  # each vector on its way takes 4
 
     @property
     def sends(self) -> bool:

@@ -65,8 +65,7 @@ def ring_form(q: Any, k: Any, v: Any, options: Options, slots: Slots = USUAL) ->
             if n * 3 // 4 + first.dv // 2 <= REGISTERS and smem_of(first._replace(tile_n=n)) <= room
         ]  # fmt: skip
         tile_n = min(fit, key=lambda n: math.ceil(k.shape[1] / n) * (n + BESIDE))
-        q_stages = 2 if smem_of(first._replace(tile_n=tile_n, q_stages=2)) <= room else 1
-        options = options._replace(tile=(rows, tile_n), q_stages=q_stages, stages=2)
+        options = options._replace(tile=(rows, tile_n), q_stages=1, stages=2)  # with two, tiles are drawn too early
     form = form_of(q, k, v, queries, ALL, options)._replace(ring=True)
     if smem_of(form) + slots.memory > SMEM:
         raise CuteError(f"ring_attention: shared memory has no room for tiles of {options.tile}: take fewer keys")
