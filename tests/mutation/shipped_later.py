@@ -19,7 +19,16 @@ from numba_cute.kernels.attention import (
     umma_softmax,
 )
 from numba_cute.kernels.conv import sums, windows
-from numba_cute.kernels.distributed import bringing, combine, dispatch, ring, routes, scatter, sums as sums_of_gpus
+from numba_cute.kernels.distributed import (
+    bringing,
+    combine,
+    dispatch,
+    keys,
+    ring,
+    routes,
+    scatter,
+    sums as sums_of_gpus,
+)
 from numba_cute.kernels.gemm import grouped_outer, groups, umma_grouped
 from numba_cute.kernels.rows import bound, groupnorm, norm_parts
 
@@ -150,8 +159,10 @@ KERNELS = [
            _behind(_over_rows(5, 0, 70, m=24, n=40), 2)),
     kernel("kernels: windows of pixels", windows, "load store windows", _windows(0), _windows(1),
            _behind(_windows(0), 2)),
-    kernel("kernels: what other GPUs have", bringing, "reserve initialise Bringing.await_pieces Bringing.talk Bringing.bring",
-           GATHERED, _of_parts(24), _of_parts(24, causal=True), _of_parts(32, causal=True, zigzag=True)),
+    kernel("kernels: what other GPUs have", bringing, "reserve initialise Bringing.await_pieces Bringing.talk "
+           "Bringing.bring", GATHERED, _of_parts(24), _of_parts(24, causal=True),
+           _of_parts(32, causal=True, zigzag=True)),
+    kernel("kernels: keys that other GPUs have", keys, "Visited.have_all", _of_parts(24), _of_parts(24, causal=True)),
     kernel("kernels: memory of other GPUs that is written", ring, "Telling.await_room", SCATTERED,
            partial(test_experts.in_a_row, 1, 2)),
     kernel("kernels: parts of other GPUs", scatter, "Sending.store_tiles Sending.fill "
