@@ -189,9 +189,9 @@ def gradients(
     got = torch.autograd.grad(made, ours, weights)
     there = [w.double() for w in weights]
     right = torch.autograd.grad(want, exact, there)
-    largest = max(float(w.abs().max()) for w in there if w.numel())
+    largest = max((float(w.abs().max()) for w in there if w.numel()), default=0.0)
     for i, (g, r) in enumerate(zip(got, right)):
-        close(f"gradient {i}", g, r, size=max(float(r.abs().max()), largest), loose=loose, add=add)
+        close(f"gradient {i}", g, r, size=max(float(r.abs().max()) if r.numel() else 0.0, largest), loose=loose, add=add)
     if smooth:
         differences(d, reference, [x.detach() for x in exact], there, right)
 
