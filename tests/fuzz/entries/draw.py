@@ -191,7 +191,8 @@ def gradients(
     right = torch.autograd.grad(want, exact, there)
     largest = max((float(w.abs().max()) for w in there if w.numel()), default=0.0)
     for i, (g, r) in enumerate(zip(got, right)):
-        close(f"gradient {i}", g, r, size=max(float(r.abs().max()) if r.numel() else 0.0, largest), loose=loose, add=add)
+        size = max(float(r.abs().max()), largest) if r.numel() else largest
+        close(f"gradient {i}", g, r, size=size, loose=loose, add=add)
     if smooth:
         differences(d, reference, [x.detach() for x in exact], there, right)
 
