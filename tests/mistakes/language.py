@@ -254,7 +254,7 @@ def star_of_a_number(t, n):
 
 @mistake("has no attribute", tensor(8, 4))
 def host_function_in_a_kernel(t):
-    x = np.random.rand()  # wrong
+    x = np.random.default_rng(1).random()  # wrong
     t[0, 0] = x
 
 
