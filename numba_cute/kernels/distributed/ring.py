@@ -30,10 +30,9 @@ class Ring(utils.PersistentTileSchedulerParams):
 
 @frozen
 class Turns(utils.PersistentTileSchedulerParams):
-    """Tiles whose batch says whose rows they are, in an order in which all links are busy all the time: of each place
-    (m, n) those of the other GPUs, beginning with the next, and between these the tiles of this GPU's own rows, of
-    places that came `behind` places before: others' parts of them, which come in this order too, are there then. rank:
-    this GPU's."""
+    """Tiles whose batch is the owner of their rows, in an order that spreads what is sent over time. At each place
+    (m, n) come the other GPUs' tiles, the next GPU's first, and then the own tile of the place `behind` places before:
+    the others send their parts in the same order, so these have arrived. rank: this GPU's."""
 
     rank: Any = 0
     behind: Any = 0

@@ -34,7 +34,7 @@ def send_piece(parts, shared, row, column, gpu):
                 value = cute.local_tile(shared, (1, parts.vector), (i + down, across))
                 there = parts.at(first + i, at, gpu, parts.vector)
                 cute.autovec_copy(cute.make_tensor(value.iterator, there.layout), there)
-    arch.fence_acq_rel_sys()  # it has arrived: the loads of the SM wait behind all that is on its way to NVLink
+    arch.fence_acq_rel_sys()  # wait until it is there: what queues for NVLink delays the next tile's loads
     arch.sync_warp()
 
 
