@@ -7,7 +7,8 @@ hidden (overlap).
     python -m benchmarks distributed [--ranks 2] [--cases "gather 4096 up" …] [--rounds 5]
     torchrun --nproc-per-node 2 -m benchmarks.distributed --rounds 3
 
-Needs two GPUs and torch. Times are the slowest rank's, bfloat16.
+Needs two GPUs and torch. Times are the slowest rank's, bfloat16, of CUDA graphs that make some calls in a row, so that
+the host costs nothing; with --eager, of calls from Python.
 """
 
 from __future__ import annotations
@@ -271,22 +272,37 @@ class Rank:
         self.dist.all_to_all_single(came, it.x[order // topk], comes, sends)
         return came
 
-    def time(self, call: Any, count: int) -> float:
-        """Microseconds of a call, of so many in a row, on the slowest rank."""
+    def time(self, calls: Any, count: int) -> float:
+        """Microseconds of a call, of so many that `calls` makes, on the slowest rank."""
         torch, dist = self.torch, self.dist
         events = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
         torch.cuda.synchronize()
         dist.barrier()
         events[0].record()
-        for _ in range(count):
-            call()
+        calls()
         events[1].record()
         torch.cuda.synchronize()
         slowest = torch.tensor([1e3 * events[0].elapsed_time(events[1]) / count], device=self.device)
         dist.all_reduce(slowest, dist.ReduceOp.MAX)
         return float(slowest)
 
-    def measure(self, case: str, rounds: int) -> dict[str, float]:
+    def repeated(self, call: Any, count: int, eager: bool) -> Any:
+        """Give what makes a call so many times in a row: from Python, or by a CUDA graph, which costs the host
+        nothing."""
+
+        def calls() -> None:
+            for _ in range(count):
+                call()
+
+        if eager:
+            return calls
+        graph = self.torch.cuda.CUDAGraph()
+        with self.torch.cuda.graph(graph, capture_error_mode="thread_local"):
+            calls()
+        graph.replay()
+        return graph.replay
+
+    def measure(self, case: str, rounds: int, eager: bool) -> dict[str, float]:
         """Median microseconds of each contender."""
         faulthandler.dump_traceback_later(PATIENCE, exit=True)
         kind, m, layer, *how = case.split()
@@ -303,11 +319,15 @@ class Rank:
         ours, theirs = (x() if callable(x) else x for x in (ours, theirs))
         off = (ours.double() - theirs.double()).norm() / theirs.double().norm()
         assert float(off) < 6e-3, f"{case}: rank {self.rank}: off by {float(off)}"
-        counts = {name: max(2, min(50, round(1e3 * TURN / self.time(call, 2)))) for name, call in contenders.items()}
+        repeated = {}
+        for name, call in contenders.items():
+            took = self.time(self.repeated(call, 2, eager=True), 2)
+            count = max(2, min(50, round(1e3 * TURN / took)))
+            repeated[name] = self.repeated(call, count, eager), count
         found: dict[str, list[float]] = {name: [] for name in contenders}
         for turn in range(rounds):
             for name in sorted(contenders, reverse=turn % 2 == 1):
-                found[name].append(self.time(contenders[name], counts[name]))
+                found[name].append(self.time(*repeated[name]))
         medians = {name: statistics.median(times) for name, times in found.items()}
         times = ", ".join(f"{n} {t:.1f} us" for n, t in medians.items())
         ratio = medians[theirs_of(medians)] / medians["ours"]
@@ -354,7 +374,7 @@ def main(given: list[str]) -> None:
     from numba_cute.kernels.distributed import forget
 
     for case in options.cases:
-        times = one.measure(case, options.rounds)
+        times = one.measure(case, options.rounds, options.eager)
         one.say(json.dumps({"case": case, "times": times}))
         forget()
         one.torch.cuda.empty_cache()
@@ -372,7 +392,7 @@ def run(options: argparse.Namespace) -> Result:
 
     if len(cuda.gpus) < options.ranks:
         raise RuntimeError(f"distributed needs {options.ranks} GPUs, and here are {len(cuda.gpus)}")
-    given = ["--rounds", str(options.rounds), "--cases", *options.cases]
+    given = ["--rounds", str(options.rounds), *["--eager"] * options.eager, "--cases", *options.cases]
     ended = start("benchmarks.distributed", given, options.ranks, timeout=options.seconds, show=True)
     lines = [json.loads(line) for said in ended.said for line in said.splitlines() if line.startswith('{"case"')]
     if not lines:
@@ -390,6 +410,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ranks", type=int, default=2, help="GPUs")
     parser.add_argument("--cases", nargs="+", choices=CASES, default=CASES, metavar="CASE", help=", ".join(CASES))
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--eager", action="store_true", help="call from Python, rather than replay CUDA graphs")
     parser.add_argument("--seconds", type=float, default=240, help="that all may take")
 
 
