@@ -23,10 +23,10 @@ from ..gemm.indexed import VECTOR
 from ..gemm.output import WARP_ROWS
 from .ring import Telling, around, blocks_of
 from .routes import NOWHERE, SENT, WARP, WRONG
-from .sums import vector_at
+from .sums import THREADS, vector_at
 
-THREADS, WARPS, EARLY = 256, 8, 2
-"""Threads of a block that multiply, and their warps; and warps that add up while these multiply."""
+WARPS, EARLY = 8, 2
+"""Warps of a block that multiply; and that add up while these multiply."""
 AT_ONCE, MOST, CHOICES = 16, 4, 8
 """Vectors that a thread has on their way, of all of a token's choices, about; of one choice, at most; and choices, at
 most."""

@@ -14,9 +14,10 @@ from ..gemm import grouped
 from ..gemm.dense import TILE_M
 from ..gemm.operands import view
 from . import routes
-from .combine import THREADS, Combine, Returned, send_back
+from .combine import Combine, Returned, send_back
 from .dispatch import Dispatch, bring, parts_of, pieces_of
 from .routes import SLABS, WARP
+from .sums import THREADS
 
 ROUTERS, BRINGERS, SENDERS = 32, 4, 2
 """Blocks that find where rows go, at most: they wait for each other, and must all run. And those of a multiprocessor
@@ -124,9 +125,10 @@ def matmul_combine(
 
 
 def wide_of(hidden: int) -> int:
-    """Choose the columns of the first slab, most of all: its sums are hidden behind the second slab's product, and of
-    that slab those that are left. Each slab reads A once more."""
-    return SLAB * max(math.ceil(hidden / (SLAB * SLABS)), 3 * hidden // (4 * SLAB))
+    """Choose the columns of the first slab, four sevenths of all: its sums are hidden behind the second slab's product,
+    which is as long as these two warps take for as much, and of that slab those are left. Each slab reads A once
+    more."""
+    return SLAB * max(math.ceil(hidden / (SLAB * SLABS)), 4 * hidden // (7 * SLAB))
 
 
 def _combine(

@@ -251,5 +251,5 @@ def _summing(
             return a, b, c
         return a.unflatten(0, by_owner), b, c.unflatten(0, by_owner) if whole else c
 
-    launch = launcher(kernel_of(cut), made, (*OF_A, *OF_B, TOTALS), memory, seen(a, b, like))
+    launch = launcher(kernel_of(cut), made, (*OF_A, *OF_B, TOTALS), memory, seen(a, b, like), pdl=True)
     return lambda a, b, c: launch(*seen(a, b, c)), empty

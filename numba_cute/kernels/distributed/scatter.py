@@ -45,7 +45,7 @@ class Scatter(Exchange):
     signals: Any
     behind: Any
 
-    registers = 56, 224
+    registers = 72, 216
 
     @property
     def sends(self) -> bool:
@@ -134,7 +134,7 @@ class Sending(Telling):
                 state.advance()
                 if turn % turns == turns - 1:
                     place = (cute.Int32(2 * m + group), cute.Int32(own_pieces * n + turn // turns), cute.Int32(owner))
-                    self.store(copies, shared, turn % slots, place)
+                    self.store(copies, shared, turn % slots, place, scheduler)
                 arch.cp_async_bulk_commit_group()
                 if turn >= lag and turn - lag + slots < count:
                     arch.cp_async_bulk_wait_group(lag, read=True)
@@ -188,23 +188,25 @@ class Sending(Telling):
         arch.sync_warp()
         arch.fence_proxy("async")
 
-    def store(self, copies, shared, slot, place):
+    def store(self, copies, shared, slot, place, scheduler):
         """Store a piece to where it goes. A whole warp. place: its row and column, in pieces, and its rows'
-        owner."""
+        owner. scheduler: whose tile it is of."""
         (row, column, owner), (sent, tma_total, totals) = place, copies
         wide, piece = cute.size(shared, mode=[1]), shared[None, None, slot]
         m, n = cute.Int32(ROWS * row), cute.Int32(wide * column)
+        following = scheduler.current_work_linear_idx + scheduler.num_persistent_clusters
+        more = following < scheduler.params.num_clusters
         if cute.const_expr(self.of.everywhere):
-            for gpu in cute.range(self.of.signals.world, unroll=1):
-                send_piece(sent, piece, m, n, gpu)
+            for hop in cute.range(1, self.of.signals.world + 1, unroll=1):  # this GPU is the last
+                send_piece(sent, piece, m, n, self.of.peer(hop), more)
         elif owner != self.of.rank:
-            send_piece(sent, piece, m, n, owner)
+            send_piece(sent, piece, m, n, owner, more)
         else:
             own, total = partition(tma_total, shared, tiles_of(totals, (ROWS, wide)))
             cute.copy(tma_total, own[None, slot], at(total, row, column, owner))
             if cute.const_expr(self.of.shared is not None):
                 for hop in cute.range(1, self.of.signals.world, unroll=1):
-                    send_piece(self.of.share, piece, m, n, self.of.peer(hop))
+                    send_piece(self.of.share, piece, m, n, self.of.peer(hop), more)
 
     def sent(self, unit):
         """Say that all pieces of a unit have been sent. The warp that sent them. unit: its row and column, and whose
@@ -212,7 +214,7 @@ class Sending(Telling):
         row, column, owner = unit
         if row < self.of.units[0] and arch.elect_one():
             if cute.const_expr(self.of.everywhere):
-                for hop in cute.range(self.of.signals.world, unroll=1):
+                for hop in cute.range(1, self.of.signals.world + 1, unroll=1):
                     self.of.signals.put(self.of.peer(hop), self.of.slot(row, column), self.epoch)
             elif owner != self.of.rank:
                 self.of.signals.put(owner, self.of.slot(row, column), self.epoch)

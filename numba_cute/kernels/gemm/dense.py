@@ -182,6 +182,7 @@ def gemm(
     vectors = epilogue.allocate(smem, store_n, 2 * slots)
     barriers = smem.allocate_array(cute.Int64, 2 * stages + 4 * slots + more_barriers, name="barriers")
     if cute.const_expr(exchange.brings or exchange.sends):
+        arch.griddepcontrol_wait()  # the launch before has counted itself
         others = exchange.begin(smem, tidx)
     mainloop = pipeline.PipelineTmaAsync.create(
         num_stages=stages,
