@@ -69,7 +69,7 @@ def called(error: BaseException) -> tuple[str, Any, list[Any]] | None:
     and the types of its arguments; None if that is unknown."""
     found = None
     for known in _frames(error, "resolve"):
-        if {"fnty", "pos_args"} <= known.keys():
+        if "fnty" in known and "pos_args" in known:
             found = known["fnty"], known["pos_args"]
     if found is None:
         return None
