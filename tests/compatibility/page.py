@@ -129,8 +129,8 @@ SYSTEMS = {
 INTRODUCTION = """# Compatibility
 
 This page lists the names of five systems, and what this library has for each: CuTe's experimental interface, the
-functions that TileLang's generated code calls, CUTLASS's pipelines, the operations of the CuTe IR, and the modules of the
-CuTe DSL (4.8.1). `python -m tests.compatibility.page` writes it from their lists and from this package.
+functions that TileLang's generated code calls, CUTLASS's pipelines, the operations of the CuTe IR, and the modules of
+the CuTe DSL (4.8.1). `python -m tests.compatibility.page` writes it from their lists and from this package.
 [differences.md](differences.md) has what else to know for a port.
 
 No Blackwell GPU was available: code that needs one has only run in the simulator and through the assembler.
@@ -141,7 +141,8 @@ INTRODUCTION_TO_EXAMPLES = """These public examples also use the following names
 """
 
 
-INTRODUCTION_TO_OTHERS = """Kernels written for the CuTe DSL, CUTLASS or CUDA C++ may use these names. The error message for each says the same.
+INTRODUCTION_TO_OTHERS = """Kernels written for the CuTe DSL, CUTLASS or CUDA C++ may use these names. The error
+message for each says the same.
 """
 
 

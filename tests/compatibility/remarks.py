@@ -14,7 +14,9 @@ DIFFERENCES = {
     "experimental.jit": "`cute.jit`",
     "experimental.create_pipeline": "takes the parameters of `GenericPipeline.create`",
     "experimental.create_pipeline_with_mask": "the mask follows from `cluster_layout_vmnk`",
-    "experimental.allocate": "one call per line, in the kernel itself, not in a device function; for tensor memory, allocate the largest first",
+    "experimental.allocate": (
+        "one call per line, in the kernel, not in a device function; for tensor memory, allocate the largest first"
+    ),
     "experimental.tma_load": "for tensors that are kernel arguments, not for those made from pointers",
     "experimental.dot": "write `atom = atom.set(…)`: atoms are immutable",
     "experimental.dot_block_scaled": "write `atom = atom.set(…)`: atoms are immutable",
