@@ -21,7 +21,7 @@ from hypothesis.internal.conjecture import providers
 
 import numba_cute as cute
 
-from . import no_compiler, ptx_digests
+from . import no_compiler, ptx_digests, workers
 from .thinned import thin
 
 os.environ.setdefault("NUMBA_CUTE_CACHE", "0")  # what is tested is compiled (tests/compiler/test_disk_cache.py apart)
@@ -248,6 +248,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left = [item for item in items if item.get_closest_marker("gpu") is not None]
         config.hook.pytest_deselected(items=left)
         items[:] = [item for item in items if item.get_closest_marker("gpu") is None]
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    workers.register(session.config)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

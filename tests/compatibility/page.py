@@ -76,7 +76,7 @@ def ir_row(dialect: str, name: str) -> Row:
     choices, remark = IR.get(name, ((name,), ""))
     python = next((c for c in choices if found(c)), None)
     operation = registry.own_name(f"{dialect}.{name}")
-    said = [f"in Python `cute.{python}`"] if python else []
+    said = [f"in Python, `cute.{python}`"] if python else []
     return Row(name, operation if definitions.named(operation) else None, "; ".join(filter(None, [*said, remark])))
 
 
@@ -128,21 +128,21 @@ SYSTEMS = {
 
 INTRODUCTION = """# Compatibility
 
-What there is here of the names of five systems: CuTe's experimental interface, the functions that TileLang's generated
-code calls, CUTLASS's pipelines, the operations of the CuTe IR, and the modules of the CuTe DSL (4.8.1). A test
-makes this page from their lists and from this package (`python -m tests.compatibility.page`). What a port has to know
-beside it is in [differences.md](differences.md).
+This page lists the names of five systems, and what this library has for each: CuTe's experimental interface, the
+functions that TileLang's generated code calls, CUTLASS's pipelines, the operations of the CuTe IR, and the modules of
+the CuTe DSL (4.8.1). `python -m tests.compatibility.page` writes it from their lists and from this package.
+[differences.md](differences.md) has what else to know for a port.
 
-No Blackwell GPU was available: what needs one has run in the simulator and through the assembler only.
+No Blackwell GPU was available: code that needs one has only run in the simulator and through the assembler.
 """
 
 
-INTRODUCTION_TO_EXAMPLES = """What these public examples use beside the names above, and is not here.
+INTRODUCTION_TO_EXAMPLES = """These public examples also use the following names, which this library lacks.
 """
 
 
-INTRODUCTION_TO_OTHERS = """Names that kernels for the CuTe DSL, CUTLASS or CUDA C++ bring with them. The error of
-one that is used says the same.
+INTRODUCTION_TO_OTHERS = """Kernels written for the CuTe DSL, CUTLASS or CUDA C++ may use these names. The error
+message for each says the same.
 """
 
 

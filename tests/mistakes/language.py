@@ -252,10 +252,14 @@ def star_of_a_number(t, n):
     t[0, 0] = max(*n)  # wrong
 
 
-@mistake("has no attribute", tensor(8, 4))
-def host_function_in_a_kernel(t):
-    x = np.random.default_rng(1).random()  # wrong
-    t[0, 0] = x
+@mistake("np.random.rand: kernels have no such function; draw the numbers on the host", tensor(8, 4))
+def random_number_of_numpy(t):
+    t[0, 0] = np.random.rand()  # wrong
+
+
+@mistake("np.linalg.det: kernels have no such function; call it on the host", tensor(8, 4))
+def linear_algebra_of_numpy(t):
+    t[0, 0] = np.linalg.det(((1.0, 2.0), (3.0, 4.0)))  # wrong
 
 
 @mistake(

@@ -26,6 +26,7 @@ from ...seam.source.language import follows_python
 from ..emit.leaves import dtype_of
 from ..ground.building import building_kernel, kernel
 from ..ground.errors import as_typing_error
+from ..ground.host_functions import without_cpu
 from ..ground.memory import lowering_of
 from ..ground.numba import OtherTypingError
 from ..ground.numba_cuda import (
@@ -136,7 +137,7 @@ class CuteTypingContext(CUDATypingContext):
         return found if found is None or not promotion.followed() else RULE["function"](gv, found)
 
     def _global(self, gv: Any) -> Any:
-        known = super()._lookup_global(gv)
+        known = without_cpu(super()._lookup_global(gv))
         try:
             own = _TEMPLATES.get(gv)
         except TypeError:  # unhashable
@@ -199,7 +200,7 @@ class CuteTypingContext(CUDATypingContext):
         if attr in _OF_STATIC and isinstance(typ, types.IntegerLiteral):
             return BoundTraced(typ, attr)
         with _of_one_class():
-            found = super().resolve_getattr(typ, attr)
+            found = without_cpu(super().resolve_getattr(typ, attr))
         if found is None and isinstance(typ, (types.Number, types.Boolean)):
             if attr in _OF_NUMBERS:
                 return BoundTraced(typ, attr)
@@ -291,7 +292,7 @@ def _call_by_names(context: Any, dispatcher: Any, args: Any, kws: Any) -> Any:
 
 def numbas_own(val: Any) -> Any:
     """Return what Numba itself takes a global for, by its own declarations and the user's `@overload`s; else None."""
-    return cuda_target.typing_context._lookup_global(val)
+    return without_cpu(cuda_target.typing_context._lookup_global(val))
 
 
 _FUNCTIONS: dict[Any, tuple[Any, Any]] = {}

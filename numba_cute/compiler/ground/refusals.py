@@ -13,6 +13,7 @@ from ...seam import CuteError
 from ...seam.guards.messages import NO_ALIGNMENT, NO_NEW_ARRAY, no_static_shape
 from ...seam.source import language as say
 from .faults import is_numbas
+from .host_functions import asked, called, has_overload, named
 from .numba import OtherNumbaError
 from .numba_cuda import NumbaError, UnsupportedBytecodeError
 
@@ -76,7 +77,34 @@ def _implementation(what: str, name: str, types: str) -> str:
     one: Any = {"getitem": say.no_index, "setitem": say.no_setitem, "delitem": lambda _: say.NO_DELETION}.get(name)
     if one is not None:
         return str(one(kinds[0]))
-    return say.no_function(name, kinds)
+    return _no_function(what, name, kinds)
+
+
+def _no_function(what: str, name: str, kinds: list[str]) -> str:
+    """Write the message for a call of a function that has no implementation. what: how Python writes the function."""
+    found = named(what, name)
+    return say.no_function(name, kinds) if found is None else _of_host(*found, kinds)
+
+
+def _of_host(name: str, function: Any, kinds: list[str]) -> str:
+    return say.no_host_function(name, kinds if has_overload(function) else None)
+
+
+def _not_lowered(what: str | None, method: str | None, types: str) -> str:
+    """Write the message for a call that has a type and no implementation: of a function or of a method."""
+    kinds = list(map(kind, _split(types)))
+    return _no_function(what or "", what.split()[-3] if what else str(method), kinds)
+
+
+def _typed(error: BaseException) -> str | None:
+    """Write the message for a call, or a name of a module, for which Numba's own code raised an error; None if it is
+    of neither."""
+    found, attribute = called(error), asked(error)
+    if found is None:
+        return None if attribute is None else say.no_module_attribute(*attribute)
+    name, function, types = found
+    kinds = [kind(str(ty)) for ty in types]
+    return say.no_function(name, kinds) if function is None else _of_host(name, function, kinds)
 
 
 def _no_unification(a: str, b: str, name: str) -> str:
@@ -106,6 +134,16 @@ _PATTERNS: tuple[tuple[str, Any], ...] = (
         r"No implementation of function _?Function\(<(.*?)>\) found for signature:\s+>>> ([\w.]+)\((.*?)\)\n",
         _implementation,
     ),
+    (
+        r"No implementation of function Function\(([^()<>]+)\) found for signature:\s+>>> <?[\w. ]+>?\((.*?)\)\n",
+        lambda name, types: say.no_function(name, list(map(kind, _split(types)))),
+    ),
+    (r"No definition for lowering (?:<(.*?)>|([\w.]+))\((.*?)\) -> ", _not_lowered),
+    (
+        r"Invalid use of BoundFunction\(([\w.]+) for .*?\) with parameters \((.*?)\)\n",
+        lambda name, types: say.no_function(name, list(map(kind, _split(types)))),
+    ),
+    (r"Use of unsupported NumPy function '([\w.]+)'", say.no_host_function),
     (r"Invalid use of getiter with parameters \((.*?)\)\n", lambda ty: say.no_iteration(kind(ty))),
     (r"No type info available for (\S+) as a callable", lambda ty: say.no_call(kind(ty))),
     (r"Unknown attribute '(\w+)' of type ([^\n]*)", _attribute),
@@ -163,6 +201,10 @@ def refusal(error: BaseException) -> CuteError | None:
     words = say.words_of(error)
     if words is not None and (_is_operator(error.__traceback__) or str(error).startswith("module ")):
         return CuteError(words)
+    if isinstance(error, (*NUMBAS, RecursionError)) or _is_numbas(error):
+        typed = _typed(error)
+        if typed is not None:
+            return CuteError(typed)
     if isinstance(error, NUMBAS):
         return CuteError(f"Numba does not compile this: {_core(text)}")
     if _is_numbas(error):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of the CuTe DSL that there are not here: what to write instead, or why. Data of the errors that an unknown name
+"""Names of the CuTe DSL that this library lacks: what to write instead, or why. Data of the errors that an unknown name
 gives (`names`) and of docs/compatibility.md.
 
 A key is a name as it stands under `numba_cute`, such as "arch.inline_ptx"; under a class, such as "Tensor.fill_"; or,
@@ -8,9 +8,9 @@ with "*" for the class, one of any object.
 
 from __future__ import annotations
 
-_NUMBA = "Numba's own: `cuda.declare_device(name, signature, link=…)` calls foreign device code"
-_SM107 = "sm_107: its matrix operations are not here yet"
-_MAINLOOP = "a loop of `consumer_wait_and_get_stage`, `dot` and `consumer_release_and_advance`"
+_NUMBA = "use Numba: `cuda.declare_device(name, signature, link=…)` calls external device code"
+_SM107 = "the matrix operations of sm_107 are not supported yet"
+_MAINLOOP = "write a loop of `consumer_wait_and_get_stage`, `dot` and `consumer_release_and_advance`"
 
 ABSENT = {
     "ffi.BitCode": _NUMBA,
@@ -21,16 +21,16 @@ ABSENT = {
     "nvgpu.tcgen05.SM107MmaF16BF16SparseOp": _SM107,
     "nvgpu.tcgen05.SM107MmaFP8Op": _SM107,
     "nvgpu.tcgen05.SM107MmaFP8SparseOp": _SM107,
-    "nvgpu.tcgen05.append_s2t_broadcast_mode": "nothing public says what it does",
+    "nvgpu.tcgen05.append_s2t_broadcast_mode": "no public documentation describes it",
     "utils.Band": "undocumented",
-    "utils.create_tensor_a": "a test's torch tensors: `runtime.from_dlpack` takes any array",
+    "utils.create_tensor_a": "it makes torch tensors for tests; `runtime.from_dlpack` takes any array",
     "experimental.mainloop_mma_sm120": _MAINLOOP,
-    "experimental.dot_sparse": "`dot` of an atom whose Field.METADATA is set",
+    "experimental.dot_sparse": "`dot` with an atom that has Field.METADATA set",
     "experimental.CLCPipeline": "`pipeline.PipelineClcFetchAsync`",
 }
 """The reasons why names of the CuTe DSL's lists are absent. One that exists by now is not looked up here."""
 
-_UNSHOWN = "no public kernel shows what it does"
+_UNSHOWN = "no public kernel uses it"
 
 ABSENT_MODULES = {
     "experimental": (
@@ -48,15 +48,15 @@ ABSENT_MODULES = {
 }  # fmt: skip
 """By module, why names of it are absent that have no reason of their own, and which these are."""
 
-_TORCH = "torch tensors for tests: `runtime.from_dlpack` takes any array"
-_COMPILER = "of the DSL's compiler, which is Numba here"
+_TORCH = "it makes torch tensors for tests; `runtime.from_dlpack` takes any array"
+_COMPILER = "part of the DSL's compiler; this library uses Numba"
 
 EXAMPLES = {
-    "Float8E4M3": "its one use refuses it; `Float8E4M3FN` is the hardware's type",
-    "GridConstant": "tensor maps and layouts are passed as such by themselves",
-    "arch.Arch": 'a target is a string, `arch="sm_100a"`; `cute.target("sm_100a")` says what it has',
-    "arch.nvvm_wrappers.prefetch": "`cute.prefetch(atom, src)` prefetches what TMA or a bulk copy will load; other "
-    "functions are those of `cute.arch`",
+    "Float8E4M3": "the only use of it rejects it; `Float8E4M3FN` is the hardware's type",
+    "GridConstant": "not needed: tensor maps and layouts are passed as grid constants automatically",
+    "arch.Arch": 'a target is a string, `arch="sm_100a"`; `cute.target("sm_100a")` describes it',
+    "arch.nvvm_wrappers.prefetch": "`cute.prefetch(atom, src)` prefetches what TMA or a bulk copy will load; the "
+    "other functions are in `cute.arch`",
     "nvgpu.cpasync.CopyBulkTensorTileG2SNonExecTrait": _COMPILER,
     "_mlir": _COMPILER,
     "cutlass_dsl.dsl_user_op": _COMPILER,
@@ -67,7 +67,7 @@ EXAMPLES = {
     "torch.convert_cute_tensor": _TORCH,
     "torch.create_and_permute_torch_tensor": _TORCH,
     "torch.cute_tensor_like": _TORCH,
-    "torch.default_stream": "streams of torch are taken as they are",
+    "torch.default_stream": "kernels take torch streams directly",
     "torch.dtype": _TORCH,
     "torch.matrix": _TORCH,
     "nvgpu.warp.mma.MXF8F6F4_SUPPORTED_PAIRS": "`nvgpu.warp.MXF8F6F4_SUPPORTED_PAIRS`",
@@ -75,12 +75,12 @@ EXAMPLES = {
 """The reasons why names are absent that the CuTe DSL's public examples use, besides the names that are listed."""
 
 _IF = "plain Python in the kernel: `if`, `for` and `while` are compiled"
-_PLAIN_CAST = "`cute.Float32(x)`, or the element type that is meant"
+_PLAIN_CAST = "`cute.Float32(x)`, or another element type"
 _TUPLES = "a Python tuple"
-_OPTIONS = "`cute.compile(kernel, *args, arch=…)` takes the target; other options are those of `@cuda.jit(…)`"
+_OPTIONS = "`cute.compile(kernel, *args, arch=…)` takes the target; pass other options to `@cuda.jit(…)`"
 _RANGE = "`range(n)` (a loop of the kernel), or `cute.range(n, unroll=…)`"
-_FLAT = "the names of `nvgpu` and its modules lie in `nvgpu.warp`, `nvgpu.warpgroup`, `nvgpu.tcgen05`, `nvgpu.cpasync`"
-_HERE = "its names are those of `numba_cute` itself"
+_FLAT = "its names are in `nvgpu.warp`, `nvgpu.warpgroup`, `nvgpu.tcgen05` and `nvgpu.cpasync`"
+_HERE = "its names are in `numba_cute` itself"
 
 FOREIGN = {
     "dynamic_expr": _IF,
@@ -89,7 +89,7 @@ FOREIGN = {
     "if_generate": _IF,
     "while_generate": _IF,
     "yield_out": _IF,
-    "Int128": "there is no type of 128 bits; two of `cute.Int64`",
+    "Int128": "there is no 128-bit type; use two of `cute.Int64`",
     "NumericMeta": "`cute.Numeric`, the class of element types, which are objects",
     "core": _HERE,
     "typing": _HERE,
@@ -102,16 +102,16 @@ FOREIGN = {
     "impl_utils": _COMPILER,
     "ffi": _NUMBA,
     "extern": _NUMBA,
-    "torch": f"{_TORCH}; streams of torch are taken as they are",
-    "export": "`cute.compile(…).cubin` and `.ptx` are what a compiled kernel is",
-    "jax": "`runtime.from_dlpack` takes JAX's arrays",
-    "register_jit_arg_adapter": "kernels take arrays, numbers, CuTe objects and plain objects as they are",
-    "JitArgAdapterRegistry": "kernels take arrays, numbers, CuTe objects and plain objects as they are",
+    "torch": f"{_TORCH}; kernels take torch streams directly",
+    "export": "use `cute.compile(…).cubin` and `.ptx`",
+    "jax": "`runtime.from_dlpack` takes JAX arrays",
+    "register_jit_arg_adapter": "not needed: kernels take arrays, numbers, CuTe objects and plain objects directly",
+    "JitArgAdapterRegistry": "not needed: kernels take arrays, numbers, CuTe objects and plain objects directly",
     "CompileOptions": _OPTIONS,
     "OptLevel": _OPTIONS,
     "PtxasOptions": _OPTIONS,
     "GPUArch": _OPTIONS,
-    "EnableAssertions": "assertions of a kernel are judged while it is compiled, and in the simulator",
+    "EnableAssertions": "a kernel's assertions are checked at compile time and in the simulator",
     "GenerateLineInfo": "`@cuda.jit(lineinfo=True)`",
     "KeepPTX": "`cute.compile(…).ptx`",
     "KeepCUBIN": "`cute.compile(…).cubin`",
@@ -137,16 +137,16 @@ FOREIGN = {
     "partition_D": "a method: `tiled_copy.get_slice(thread).partition_D(x)`",
     "retile_S": "a method: `thr_copy.retile(x)`",
     "retile_D": "a method: `thr_copy.retile(x)`",
-    "cooperative_copy": "`cute.copy(tiled_copy, src, dst)` of the threads' partitions",
-    "max_alignment": "`ptr.alignment` of a pointer",
+    "cooperative_copy": "`cute.copy(tiled_copy, src, dst)` on the threads' partitions",
+    "max_alignment": "`ptr.alignment`",
     "is_layout": "`isinstance(x, cute.Layout)`",
     "back": "`cute.get(x, cute.rank(x) - 1)`",
     "take": "`cute.select(x, mode=[…])`, or a slice of a tuple",
     "concat": "`cute.append(x, y)`, or `cute.tuple_cat(x, y)`",
     "transform": "`cute.transform_leaf(f, x)`, or `cute.transform_apply(…)`",
-    "tuple_map": "a comprehension of Python's: `tuple(f(y) for y in x)`",
-    "arch.ProxyKind": 'a text: `arch.fence_proxy("async.shared", space="cta")`',
-    "arch.SharedSpace": 'a text: `space="cta"` or `space="cluster"`; of copies `nvgpu.SharedSpace`',
+    "tuple_map": "a Python comprehension: `tuple(f(y) for y in x)`",
+    "arch.ProxyKind": 'a string: `arch.fence_proxy("async.shared", space="cta")`',
+    "arch.SharedSpace": 'a string: `space="cta"` or `space="cluster"`; for copies, `nvgpu.SharedSpace`',
     "arch.mbarrier_init_tx_bytes": "`arch.mbarrier_expect_tx(ptr, nbytes)`, or `arch.mbarrier_arrive_and_expect_tx`",
     "arch.mbarrier_init_arrive_cnt": "`arch.mbarrier_init(ptr, count)`",
     "arch.mbarrier_fence_init": "`arch.mbarrier_init_fence()`",
@@ -156,36 +156,36 @@ FOREIGN = {
     "arch.syncthreads": "`arch.sync_threads()`",
     "arch.syncwarp": "`arch.sync_warp()`",
     "arch.threadfence": "`arch.fence_acq_rel_gpu()`, or Numba's `cuda.threadfence()`",
-    "arch.fence": "`arch.fence_acq_rel_cta()`, `arch.fence_acq_rel_gpu()` or another of that beginning",
-    "arch.membar": "`arch.fence_acq_rel_cta()`, `arch.fence_acq_rel_gpu()` or another of that beginning",
+    "arch.fence": "`arch.fence_acq_rel_cta()`, `arch.fence_acq_rel_gpu()` or another fence of `arch`",
+    "arch.membar": "`arch.fence_acq_rel_cta()`, `arch.fence_acq_rel_gpu()` or another fence of `arch`",
     "arch.thread_id": "`arch.thread_idx()`",
     "arch.block_id": "`arch.block_idx()`",
     "arch.atomicAdd": "`arch.atomic_add(ptr, value)`, or Numba's `cuda.atomic.add(array, index, value)`",
     "arch.ld": "`arch.load(ptr, element_type)`",
     "arch.st": "`arch.store(ptr, value)`",
-    "arch.ldmatrix": "`cute.copy` of an atom of `nvgpu.warp.LdMatrix8x8x16bOp`",
+    "arch.ldmatrix": "`cute.copy` with an atom of `nvgpu.warp.LdMatrix8x8x16bOp`",
     "arch.exp": "`cute.math.exp(x)`",
     "arch.log2": "`cute.math.log2(x)`",
     "arch.ceil_div": "`cute.ceil_div(a, b)`",
     "arch.set_max_register": "`arch.setmaxregister_increase(n)` or `arch.setmaxregister_decrease(n)`",
     "arch.printf": "`cute.printf(format, …)`",
-    "runtime.load_module": "what `cute.compile` returns is called, or launched as `kernel[grid, block](…)`",
+    "runtime.load_module": "call what `cute.compile` returns, or launch it as `kernel[grid, block](…)`",
     "runtime.nullptr": "`runtime.make_ptr(element_type, 0, …)`",
-    "runtime.TensorAdapter": "kernels take arrays as they are, and `runtime.from_dlpack(array)`",
+    "runtime.TensorAdapter": "kernels take arrays directly, or `runtime.from_dlpack(array)`",
     "runtime.find_runtime_libraries": _COMPILER,
-    "utils.sm100.check_gemm_tma_alignment": "`cpasync.make_tiled_tma_atom` refuses what TMA cannot reach",
+    "utils.sm100.check_gemm_tma_alignment": "`cpasync.make_tiled_tma_atom` refuses tensors that TMA cannot copy",
     "utils.SMEM_CAPACITY": "`utils.get_smem_capacity_in_bytes(arch)`",
-    "pipeline.helpers": "its names are those of `pipeline` itself",
-    "pipeline.sm90": "its names are those of `pipeline` itself",
-    "pipeline.sm100": "its names are those of `pipeline` itself",
+    "pipeline.helpers": "its names are in `pipeline` itself",
+    "pipeline.sm90": "its names are in `pipeline` itself",
+    "pipeline.sm100": "its names are in `pipeline` itself",
     "nvgpu.helpers": _FLAT,
-    "nvgpu.OpError": "`CuteError`, the one error of this library",
+    "nvgpu.OpError": "`CuteError`, this library's error class",
     "math.exp10": "`cute.math.exp2(x * 3.321928094887362)`",
     "math.sigmoid": "`1 / (1 + cute.math.exp(-x))`",
-    "math.relu": "`cute.max(x, 0)`, or `cute.where(x > 0, x, 0)` of a vector",
-    "*.llvm_ptr": "of the DSL's compiler, which is Numba here: use the pointer itself",
-    "*.to_llvm_ptr": "of the DSL's compiler, which is Numba here: use the pointer itself",
-    "*.with_stream": "the launch takes it: `kernel[grid, block, stream](…)`, or `.launch(…, stream=stream)`",
+    "math.relu": "`cute.max(x, 0)`, or `cute.where(x > 0, x, 0)` for a vector",
+    "*.llvm_ptr": "part of the DSL's compiler; use the pointer itself",
+    "*.to_llvm_ptr": "part of the DSL's compiler; use the pointer itself",
+    "*.with_stream": "pass it to the launch: `kernel[grid, block, stream](…)`, or `.launch(…, stream=stream)`",
     "*.__c_pointers__": _COMPILER,
     "*.__extract_mlir_values__": _COMPILER,
     "Tensor.size": "`cute.size(tensor)`",

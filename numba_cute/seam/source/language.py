@@ -7,6 +7,7 @@ from __future__ import annotations
 import functools
 import inspect
 import re
+import sys
 from collections.abc import Iterator
 from itertools import zip_longest
 from types import CodeType, FunctionType
@@ -177,9 +178,9 @@ def no_iteration(kind: str) -> str:
 
 
 def no_attribute(kind: str, name: str) -> str:
+    """Write the message for an attribute that a number, text or array lacks."""
     if kind == "list" and name in ("append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse"):
         return LIST_CHANGED
-    """Write the message for an attribute that a number, text or array lacks."""
     return f"{kind} has no attribute {name!r}"
 
 
@@ -189,8 +190,35 @@ def no_name(name: str) -> str:
 
 
 def no_module_attribute(module: str, name: str) -> str:
-    """Write the message for what a module lacks."""
+    """Write the message for a name of a module that kernels do not have, whether or not Python has it."""
+    real = sys.modules.get(module)
+    if real is not None and module.partition(".")[0] in _OF_HOST and hasattr(real, name):
+        kind = isinstance(getattr(real, name), type) and getattr(real, name).__module__ == "numpy"
+        full = f"{module}.{name}"
+        return f"{_short(full)}: kernels have no such type" if kind else no_host_function(full)
     return f"module {module!r} has no attribute {name!r}"
+
+
+_OF_HOST = ("cmath", "heapq", "math", "numpy", "random")
+"""Modules of which kernels have a few functions, or of which Numba has some for the CPU alone."""
+_DRAWN = (
+    "draw the numbers on the host and pass them, or call numba.cuda.random.xoroshiro128p_uniform_float32(states, i)"
+)
+_INSTEAD = "call it on the host and pass the result, or write a loop over the elements"
+
+
+def _short(name: str) -> str:
+    return re.sub(r"^numpy\b", "np", name)
+
+
+def no_host_function(name: str, kinds: list[str] | None = None) -> str:
+    """Write the message for a function of NumPy's or Python's modules that kernels do not have, for arguments of these
+    kinds or (None) at all. name: with its module."""
+    name = _short(name)
+    instead = _DRAWN if re.match(r"(np\.)?random\.", name) else _INSTEAD
+    if kinds is None:
+        return f"{name}: kernels have no such function; {instead}"
+    return f"{no_function(name, kinds)}; {instead}"
 
 
 def no_number_in(text: str) -> str:
@@ -199,14 +227,24 @@ def no_number_in(text: str) -> str:
 
 
 def no_ufunc(name: str) -> str:
-    """Write the message for a function of NumPy's that a GPU has not for numbers."""
-    return (
-        f"np.{name}: kernels have no such function of numbers; those of math there are, as math.{_LIKE.get(name, name)}"
-    )
+    """Write the message for a function of NumPy that kernels do not have for numbers."""
+    of_math = f"math.{name}(…)" if name in _OF_MATH else "it with operators and functions of math"
+    instead = _WRITTEN.get(name, of_math)
+    return f"np.{name}: kernels have no such function of numbers; write {instead}"
 
 
-_LIKE = {"absolute": "fabs", "power": "pow", "float_power": "pow", "mod": "fmod", "rint": "floor"}
-"""Functions of math like one of NumPy's of another name."""
+_WRITTEN = {
+    "absolute": "abs(x)", "add": "x + y", "subtract": "x - y", "multiply": "x * y", "floor_divide": "x // y",
+    "remainder": "x % y", "mod": "x % y", "power": "x ** y", "pow": "x ** y", "float_power": "x ** y",
+    "negative": "-x", "positive": "x", "square": "x * x", "reciprocal": "1 / x", "rint": "round(x)",
+    "sign": "math.copysign(1.0, x)", "divmod": "x // y and x % y",
+}  # fmt: skip
+"""Write these in place of functions of NumPy."""
+_OF_MATH = frozenset((
+    "ceil", "copysign", "exp", "exp2", "expm1", "fabs", "floor", "fmod", "frexp", "isfinite", "isinf", "ldexp", "log1p",
+    "modf", "nextafter", "sqrt", "trunc",
+))  # fmt: skip
+"""Functions of NumPy's that kernels have not, and those of math of the same name, which they have."""
 
 
 def wrong_count(wanted: Any) -> str:
