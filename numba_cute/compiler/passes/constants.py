@@ -110,10 +110,13 @@ class Constants:
         self._found: dict[Place, Any] = {}
         self._open: list[Place] = []
         self._doubted: set[Place] = set()
+        self._may_change, self._changing = False, set[Place]()
 
     def of(self, var: Any, use: Place) -> Any:
         """Return the value of a variable that the statement at `use` reads; NotConstant if it has none."""
         places = self._definitions.reaching(var.name, use)
+        if not self._definitions.is_single(var.name):
+            self._may_change = True
         if not places:
             raise NotConstant
         first = self._assigned(places[0])
@@ -131,6 +134,17 @@ class Constants:
         found through a long chain of others."""
         if place not in self._found:
             self._find(place)
+
+    def after_pruning(self) -> list[Place]:
+        """Note that blocks were left out, and ends of others changed; return the places whose assignments may have a
+        value now, since they read what fewer statements set. What has a value keeps it."""
+        self._definitions.after_pruning()
+        again = [p for p in self._changing | self._doubted if self._definitions.is_there(p)]
+        for place in self._changing | self._doubted:
+            if self._found.get(place) is NotConstant:
+                del self._found[place]
+        self._changing, self._doubted = set(), set()
+        return sorted(again)
 
     def given(self, expr: Any, place: Place) -> Any:
         """Return the value of the expression that the assignment at a place gives, as `of_expr`."""
@@ -184,6 +198,7 @@ class Constants:
         elif found is NotConstant and place in self._open:
             self._doubted.update(self._open)
         if found is NotConstant:
+            self._may_change |= place in self._changing or place in self._doubted
             raise NotConstant
         return found
 
@@ -191,12 +206,16 @@ class Constants:
         """Look for the value that the assignment at a place gives; NotConstant if it has none."""
         self._found[place] = NotConstant  # while it is looked for: what depends on itself may change
         self._open.append(place)
+        before, self._may_change = self._may_change, False
         try:
             found = self._found[place] = self._right_hand_side(self._definitions.at(place).value, place)
         except NotConstant:
+            if self._may_change:
+                self._changing.add(place)
             return NotConstant
         finally:
             self._open.pop()
+            self._may_change = before
         return found
 
     def _right_hand_side(self, node: Any, place: Place) -> Any:

@@ -51,11 +51,30 @@ class Definitions:
                     name = inst.target.name
                     self._places.setdefault(name, []).append(_place((label, index)))
                     self._in_block.setdefault((label, name), []).append(index)
-        self._into: dict[int, list[int]] = {label: [] for label in blocks}
-        for label, block in blocks.items():
+        self._follow()
+
+    def _follow(self) -> None:
+        """Find which blocks follow which."""
+        self._into: dict[int, list[int]] = {label: [] for label in self._blocks}
+        for label, block in self._blocks.items():
             for target in block.terminator.get_targets():
                 self._into[target].append(label)
         self._at_entry: dict[tuple[int, str], tuple[Place, ...]] = {}
+
+    def after_pruning(self) -> None:
+        """Note that blocks were left out, and ends of others changed: other statements stand where they stood."""
+        for name, places in self._places.items():
+            if any(p[0] not in self._blocks for p in places):
+                self._places[name] = [p for p in places if p[0] in self._blocks]
+        self._follow()
+
+    def is_there(self, place: Place) -> bool:
+        """Say whether the block of a place was not left out."""
+        return place[0] in self._blocks
+
+    def is_single(self, name: str) -> bool:
+        """Say whether a variable has one assignment at most."""
+        return len(self._places.get(name, ())) <= 1
 
     def at(self, place: Place) -> Any:
         """Return the statement at a place."""

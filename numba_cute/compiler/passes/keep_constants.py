@@ -63,8 +63,8 @@ class KeepConstants(FunctionPass):
         changed |= known.after(keep_members)
         while _decide_by_types(state, known):
             changed = True
-            known.forget()
-            lists.tuples_for_lists(func_ir)
+            if lists.tuples_for_lists(func_ir):
+                known.forget()
             _settle(known)  # arithmetic on the indices, tuples that they index, branches on them
             known.after(keep_members)
         lists.refuse_growing(func_ir)
@@ -87,6 +87,7 @@ class _Known:
         self.func_ir, self._args = state.func_ir, state.args
         self._now: Constants | None = None
         self._told: dict[int, Any] = {}
+        self._again: list[Place] | None = None
 
     def now(self) -> Constants:
         """Return what is known of the IR as it is."""
@@ -96,7 +97,21 @@ class _Known:
 
     def forget(self) -> None:
         """Note that statements were added, moved or taken away, or mean something else."""
-        self._now = None
+        self._now = self._again = None
+
+    def after_pruning(self) -> None:
+        """Note that blocks were left out, and ends of others changed, and nothing else."""
+        again = self.now().after_pruning()
+        if self._again is not None:
+            self._again = sorted({*self._again, *again})
+
+    def unfolded(self) -> tuple[list[tuple[Place, Any]], bool]:
+        """Return the statements that may be folded and were not looked at since; and whether these are all."""
+        blocks, again = self.func_ir.blocks, self._again
+        self._again = []
+        if again is None:
+            return list(statements(blocks)), True
+        return [(p, blocks[p.label].body[p.index]) for p in again if p.label in blocks], False
 
     def after(self, step: Callable[[Any, Constants], bool]) -> bool:
         """Take a step that may change the IR by what is known; say whether it did."""
@@ -105,12 +120,19 @@ class _Known:
             self.forget()
         return changed
 
+    def prune(self, step: Callable[[Any, Constants], bool]) -> bool:
+        """Take a step that may leave blocks out by what is known, and changes nothing else; say whether it did."""
+        changed = step(self.func_ir, self.now())
+        if changed:
+            self.after_pruning()
+        return changed
+
 
 def _settle(known: _Known) -> bool:
     """Fold constants and leave out what is not reached because of them, until nothing changes."""
     changed = _fold(known)
     changed |= known.after(tables.look_up)
-    while known.after(branches.prune_known):
+    while known.prune(branches.prune_known):
         changed = True
         _fold(known)  # of a variable that is set on one way alone
     return changed
@@ -123,10 +145,15 @@ def _decide_by_types(state: Any, facts: _Known) -> bool:
     ranges = unroll.ranges(func_ir, known)
     typed = TypedConstants(state, unroll.undecided(func_ir, ranges, known))
     if wholes.write_down(func_ir, known, typed):
+        facts.forget()
         return True
     if branches.prune_typed(func_ir, known, typed, unroll.pending(func_ir, ranges)):
+        facts.after_pruning()
         return True
-    return _unroll_some(func_ir, ranges, known, typed)
+    changed = _unroll_some(func_ir, ranges, known, typed)
+    if changed:
+        facts.forget()
+    return changed
 
 
 def _unroll_some(func_ir: Any, unrolled: set[Place], known: Constants, typed: TypedConstants) -> bool:
@@ -181,7 +208,8 @@ def _fold(facts: _Known) -> bool:
     """Replace arithmetic on constant ints, and ints read from modules and constant objects, by constants; constant
     tuples by those of literals."""
     known, changed = facts.now(), False
-    for place, inst in statements(facts.func_ir.blocks):
+    todo, whole = facts.unfolded()
+    for place, inst in todo:
         if not isinstance(inst, ir.Assign):
             continue
         known.learn(place)
@@ -196,7 +224,7 @@ def _fold(facts: _Known) -> bool:
             made = Whole if expr.op == "call" and known.is_of_float(expr, place) else ir.Const
             inst.value = made(value, inst.loc)  # which gives what `known` has
             changed = True
-    if _expand_tuples(facts.func_ir):
+    if whole and _expand_tuples(facts.func_ir):
         facts.forget()
         changed = True
     return changed

@@ -23,14 +23,14 @@ def assigned(blocks: dict[int, Any]) -> dict[str, list[Any]]:
     return made
 
 
-def one_name_each(func_ir: Any) -> dict[str, list[Any]]:
+def one_name_each(func_ir: Any) -> tuple[dict[str, list[Any]], bool]:
     """Give each list that is built one name alone, instead of the temporary ones that its comprehension or its loop
     holds it under, and of others that it is given where it is made; and each of its methods, which has another after
-    a condition among the arguments. Return what variables are set to then."""
+    a condition among the arguments. Return what variables are set to then, and whether one has another name."""
     made = assigned(func_ir.blocks)
     built = {n for n, vs in made.items() for v in vs if type(v) is ir.Expr and v.op == "build_list"}
     if not built:
-        return made
+        return made, False
     built |= {n for n, vs in made.items() if len(vs) == 1 and _is_method(vs[0])}
     own = set(func_ir.func_id.code.co_varnames) | set(func_ir.func_id.code.co_cellvars)
     names: dict[str, Any] = {}
@@ -44,7 +44,7 @@ def one_name_each(func_ir: Any) -> dict[str, list[Any]]:
         for block in func_ir.blocks.values():
             block.body = [i for i in block.body if not _is_to_itself(i)]
         made = assigned(func_ir.blocks)
-    return made
+    return made, bool(names)
 
 
 def _is_method(value: Any) -> bool:

@@ -57,13 +57,13 @@ def _grows(inst: Any) -> bool:
 
 def tuples_for_lists(func_ir: Any) -> bool:
     """Make tuples of lists, as in `mode=[1]`, the CuTe DSL's idiom, and of those that change outside of loops."""
-    made = _Lists(func_ir, one_name_each(func_ir))
+    named, changed = one_name_each(func_ir)
+    made = _Lists(func_ir, named)
     if not made.any:
-        return False
+        return changed
     made.refuse_second_holders()
     follow(func_ir.blocks, made)
     waiting = made.waiting()
-    changed = False
     for block in func_ir.blocks.values():
         body: list[Any] = []
         for inst in block.body:

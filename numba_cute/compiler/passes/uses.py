@@ -24,7 +24,7 @@ from ..ground.numba_cuda import (
 
 _KINDS: dict[type, int] = {}
 """The way in which statements hold variables, by class: 0 for none, then a variable, an instruction, a sequence, a
-dictionary."""
+dictionary; an expression, which is an instruction that is asked for nothing but its dictionary."""
 
 
 def listing(listed: Callable[[Any, Any], list[Any]]) -> Callable[[Any, Any], list[Any]]:
@@ -50,11 +50,15 @@ def _list(parts: Any, variables: list[Any]) -> None:
             variables.append(part)
         elif kind == 2:
             variables.extend(part.list_vars())
+        elif kind == 5:
+            _list(part._kws.values(), variables)
         else:
             _list(part if kind == 3 else part.values(), variables)
 
 
 def _kind(part: Any) -> int:
+    if type(part) is ir.Expr:
+        return 5
     kinds = (ir.var_types, ir.inst_types, (list, tuple), dict)
     return next((at for at, kind in enumerate(kinds, 1) if isinstance(part, kind)), 0)
 
