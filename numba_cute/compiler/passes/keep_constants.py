@@ -55,7 +55,8 @@ class KeepConstants(FunctionPass):
         changed |= ranges.plain_ranges(func_ir, state.args)
         changed |= tables.write_down(func_ir)
         changed |= _constant_slices(func_ir)
-        changed |= lists.tuples_for_lists(func_ir)
+        made, more = lists.tuples_for_lists(func_ir)
+        changed |= made
         changed |= _settle(known)
         changed |= known.after(tables.hand_on)
         changed |= known.after(keep_compared)
@@ -63,8 +64,10 @@ class KeepConstants(FunctionPass):
         changed |= known.after(keep_members)
         while _decide_by_types(state, known):
             changed = True
-            if lists.tuples_for_lists(func_ir):
-                known.forget()
+            if more:
+                made, more = lists.tuples_for_lists(func_ir)
+                if made:
+                    known.forget()
             _settle(known)  # arithmetic on the indices, tuples that they index, branches on them
             known.after(keep_members)
         lists.refuse_growing(func_ir)
