@@ -13,7 +13,7 @@ from ..ground.builder import Builder
 from ..ground.llvmlite import alloca_once
 from ..ground.numba_cuda import types
 from . import convert, elementwise
-from .frames import make_registers
+from .frames import index_of, make_registers
 from .leaves import NumberLeaf, RegFile, VectorLeaf, element_ir, held, per_slot, scalar_type, slots
 from .scalars import Scalars
 
@@ -38,11 +38,11 @@ class Vectors(Scalars):
     def _slot(self, regs: Regs, slot: Any) -> Any:
         """Return the address of a slot of a span, which may view the registers as elements of another width."""
         file, want = regs.file, element_ir(regs.dtype)
-        index = self.ir(slot, types.int32) if isinstance(slot, NumberLeaf) else _I32(slot)
+        index = self.ir(slot, types.int32) if isinstance(slot, NumberLeaf) else index_of(slot)
         start = file.ir
         if _slot_bits(regs.dtype) != _slot_bits(file.dtype):
             start = self.builder.bitcast(start, ir.ArrayType(want, slots(regs.dtype, _elements(regs))).as_pointer())
-        return self.builder.gep(start, [_I32(0), index], inbounds=True)
+        return self.builder.gep(start, [index_of(0), index], inbounds=True)
 
     def _load(self, regs: Regs, slot: Any) -> Any:
         """Load a slot as the type that slots of the span's elements have."""

@@ -112,6 +112,7 @@ from numba.cuda.core.errors import (
     NumbaTypeError,
     TypingError,
     WarningsFixer,
+    loc_info,
     new_error_context,
 )
 from numba.cuda.cudadrv.error import NvvmSupportError
