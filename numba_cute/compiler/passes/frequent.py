@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from ..ground.numba_cuda import types
+from ..ground.numba_cuda import NumbaNotImplementedError, types
 
 _TYPES = type(types.Type)
 _REST = inspect.CO_VARARGS, inspect.CO_VARKEYWORDS
@@ -63,7 +63,13 @@ def finding_by_class(find: Callable[[Any, Any], Any]) -> Callable[[Any, Any], An
         if not known.named.isdisjoint(sig):
             classes = tuple(t if t in known.named else c for t, c in zip(sig, classes))
         if classes not in known.found:
-            known.found[classes] = find(self, sig)
+            try:
+                known.found[classes] = find(self, sig)
+            except NumbaNotImplementedError:
+                known.found[classes] = None
+                raise
+        if known.found[classes] is None:
+            raise NumbaNotImplementedError(f"{self}, {sig}")
         return known.found[classes]
 
     return found
@@ -71,7 +77,8 @@ def finding_by_class(find: Callable[[Any, Any], Any]) -> Callable[[Any, Any], An
 
 class _Searched:
     """Keep the implementations found so far. count: the number of signatures searched. named: the types that they name.
-    found: the implementation, by the classes of the types asked for, and the types that are named."""
+    found: the implementation, None if there is none, by the classes of the types asked for, and the types that are
+    named."""
 
     def __init__(self, versions: list[Any]) -> None:
         self.count = len(versions)
