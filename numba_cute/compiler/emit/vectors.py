@@ -18,6 +18,8 @@ from .leaves import NumberLeaf, RegFile, VectorLeaf, element_ir, held, per_slot,
 from .scalars import Scalars
 
 _I32 = ir.IntType(32)
+_MANY = 8
+"""So many registers, or more, are read at once: LLVM's text has one line for each, and not two."""
 _FLAG = "_numba_cute_carry"
 
 
@@ -77,7 +79,13 @@ class Vectors(Scalars):
         return regs.count % per == 0 or whole
 
     def _read_words(self, regs: Regs) -> list[Any]:
-        return [self._load(regs, s) for s in self._slots_of(regs)]
+        found = self._slots_of(regs)
+        if len(found) < _MANY or not isinstance(regs.start, int):
+            return [self._load(regs, s) for s in found]
+        array = ir.ArrayType(element_ir(regs.dtype), len(found))
+        place = self.builder.bitcast(self._slot(regs, found[0]), array.as_pointer())
+        whole = self.builder.load(place, align=_alignment(regs))
+        return [self.builder.extract_value(whole, i) for i in range(len(found))]
 
     def _write_words(self, regs: Regs, words: Sequence[Any]) -> None:
         for s, word in zip(self._slots_of(regs), words):
