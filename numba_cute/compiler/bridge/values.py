@@ -43,7 +43,6 @@ from .list_types import is_list, list_type
 from .object_types import BoundJitted, BoundTraced, StructRef, Value
 from .settings import set_later
 
-
 # ---------------------------------------------------------------- Numba's values as Python objects, and back
 
 

@@ -69,3 +69,24 @@ def _root(name: str, made: dict[str, list[Any]], own: set[str], built: set[str])
 
 def _is_to_itself(inst: Any) -> bool:
     return isinstance(inst, ir.Assign) and isinstance(inst.value, ir.Var) and inst.value.name == inst.target.name
+
+
+def put_in_place(inst: Any, by: dict[str, Any]) -> None:
+    """Put other variables in the place of some, by their names, that a statement hands on."""
+
+    def new(v: Any) -> Any:
+        return by.get(v.name, v) if isinstance(v, ir.Var) else v
+
+    value = inst.value = new(inst.value)
+    if isinstance(value, ir.Var):
+        return
+    if value.op == "cast":
+        value._kws["value"] = new(value.value)
+    elif value.op == "build_map":
+        value._kws["items"] = [(new(k), new(v)) for k, v in value.items]
+    elif value.op == "call":
+        value._kws["args"] = [new(v) for v in value.args]
+        value._kws["kws"] = [(n, new(v)) for n, v in value.kws]
+        value._kws["vararg"] = new(value.vararg) if value.vararg is not None else None
+    else:
+        value._kws["items"] = [new(v) for v in value.items]

@@ -22,7 +22,7 @@ from ..ground.numba_cuda import build_definitions, compute_cfg_from_blocks, ir
 from .definitions import Place, instructions, statements
 from .list_loops import follow
 from .list_methods import delete_item, is_empty, method_of, repeated, set_item
-from .list_names import CHANGING, GROWING, METHODS, assigned, one_name_each
+from .list_names import CHANGING, GROWING, METHODS, assigned, one_name_each, put_in_place
 
 _OF_LISTS = (list, sorted)
 """Functions that make a list."""
@@ -442,7 +442,7 @@ class _Lists:
                 before += made
                 replaced[var.name] = new
         if replaced:
-            _replace(inst, replaced)
+            put_in_place(inst, replaced)
         return before
 
     def _operate(self, inst: Any, scope: Any) -> list[Any]:
@@ -487,22 +487,3 @@ def _second(name: str, inst: Any) -> str:
         f"{shown} changes after line {inst.loc.line} has handed it on: a kernel would see two lists where Python has "
         f"one; hand it on when it is whole, or a tuple of it, tuple({shown})"
     )
-
-
-def _replace(inst: Any, by: dict[str, Any]) -> None:
-    def new(v: Any) -> Any:
-        return by.get(v.name, v) if isinstance(v, ir.Var) else v
-
-    value = inst.value = new(inst.value)
-    if isinstance(value, ir.Var):
-        return
-    if value.op == "cast":
-        value._kws["value"] = new(value.value)
-    elif value.op == "build_map":
-        value._kws["items"] = [(new(k), new(v)) for k, v in value.items]
-    elif value.op == "call":
-        value._kws["args"] = [new(v) for v in value.args]
-        value._kws["kws"] = [(n, new(v)) for n, v in value.kws]
-        value._kws["vararg"] = new(value.vararg) if value.vararg is not None else None
-    else:
-        value._kws["items"] = [new(v) for v in value.items]

@@ -201,7 +201,9 @@ def opnames(code: CodeType) -> frozenset[str]:
     return frozenset(o.name for o in operations(code))
 
 
-_DECIDING = frozenset(op for op, name in enumerate(dis.opname) if "_IF_" in name or "WITH" in name or name == "UNARY_NOT")
+_DECIDING = frozenset(
+    op for op, name in enumerate(dis.opname) if "_IF_" in name or "WITH" in name or name == "UNARY_NOT"
+)
 
 
 def decides(code: CodeType) -> bool:
