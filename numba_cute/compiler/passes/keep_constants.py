@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
+from operator import itemgetter
 from typing import Any
 
 from ... import seam
@@ -145,7 +146,7 @@ def _decide_by_types(state: Any, facts: _Known) -> bool:
     """Write down integers, or leave out what is not reached because of conditions, that only types tell; if there is
     none, unroll some loops. Say whether something changed."""
     func_ir, known = state.func_ir, facts.now()
-    ranges = unroll.ranges(func_ir, known)
+    ranges = unroll.ranges(known)
     typed = TypedConstants(state, unroll.undecided(func_ir, ranges, known))
     if wholes.write_down(func_ir, known, typed):
         facts.forget()
@@ -165,9 +166,9 @@ def _unroll_some(func_ir: Any, unrolled: set[Place], known: Constants, typed: Ty
     loops = sequences.Sequences(func_ir, known, typed)
     found: list[tuple[unroll.Loop, unroll.Items]] = []
     taken: set[int] = set()
-    for place, inst in list(statements(func_ir.blocks)):
-        expr = inst.value if isinstance(inst, ir.Assign) else None
-        if not isinstance(expr, ir.Expr) or expr.op not in ("call", "getiter") or place.label in taken:
+    for place, inst in sorted(known.expressions("call") + known.expressions("getiter"), key=itemgetter(0)):
+        expr = inst.value
+        if place.label in taken:
             continue
         if place in unrolled:
             try:
