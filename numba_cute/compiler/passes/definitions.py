@@ -37,6 +37,17 @@ def instructions(blocks: dict[int, Any]) -> list[Any]:
     return [inst for label in sorted(blocks) for inst in blocks[label].body]
 
 
+def unreached(blocks: dict[int, Any]) -> list[int]:
+    """Return the labels of a function's blocks that nothing leads to."""
+    seen, todo = set(), [min(blocks)]
+    while todo:
+        label = todo.pop()
+        if label not in seen:
+            seen.add(label)
+            todo += blocks[label].terminator.get_targets()
+    return [label for label in blocks if label not in seen]
+
+
 class Definitions:
     """The assignments of a function's variables. It is of one state of the IR: statements that are added or moved make
     it stale, a new right-hand side in place does not. places: by variable, all of its assignments."""

@@ -26,7 +26,7 @@ from ..ground.numba_cuda import (
 )
 from ..ground.places import place_copy
 from .constants import Constants, NotConstant
-from .definitions import Place
+from .definitions import Place, unreached
 from .typed_constants import TypedConstants, copied_statement
 from .uses import of_block
 from .wholes import computing
@@ -205,7 +205,7 @@ def unroll_all(func_ir: Any, found: list[tuple[Loop, Items]]) -> None:
 
 def _number(func_ir: Any) -> None:
     """Number the blocks anew, without copies that nothing leads to: those after one that always leaves the loop."""
-    for label in compute_cfg_from_blocks(func_ir.blocks).dead_nodes():
+    for label in unreached(func_ir.blocks):
         del func_ir.blocks[label]
     func_ir.blocks = rename_labels(func_ir.blocks)
 

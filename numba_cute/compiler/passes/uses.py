@@ -132,6 +132,11 @@ def of_block(block: Any) -> tuple[set[str], set[str]]:
     return used, defined
 
 
+def _shape(blocks: dict[int, Any]) -> dict[int, list[int]]:
+    """Return the labels of a function's blocks, and where each leads."""
+    return {label: block.terminator.get_targets() for label, block in blocks.items()}
+
+
 class _Lifetime(VariableLifetime):
     @cached_property
     def usedefs(self) -> Any:
@@ -153,7 +158,10 @@ def when_asked(run: Callable[..., None]) -> Callable[..., None]:
         if func_ir.is_generator or not getattr(func_ir.func_id, "numba_cute_own", False):
             run(self, emit_dels, extend_lifetimes)
             return
-        func_ir.blocks = canonicalize_cfg(func_ir.blocks)
+        shape = _shape(func_ir.blocks)
+        if getattr(func_ir, "cute_canonical", None) != shape:
+            func_ir.blocks = canonicalize_cfg(func_ir.blocks)
+            func_ir.cute_canonical = _shape(func_ir.blocks)
         func_ir.variable_lifetime = _Lifetime(func_ir.blocks)
         func_ir.generator_info = None
         if emit_dels and func_ir.func_id.numba_cute_dels:
