@@ -156,7 +156,7 @@ _NOTHING = digest_of(())
 
 PATCHES: tuple[Patch, ...] = (
     Patch(
-        compiler.CUDACompiler, "define_pipelines", pipeline.extending, digest="fc5c76cfea3b4ae7",
+        compiler.CUDACompiler, "define_pipelines", pipeline.extending, digest="231a7e12b50f40ef",
         why="to give its own functions their passes and typing context",
         reads=(*ssa.LEANS_ON, *lower.LEANS_ON, *rewrites.LEANS_ON, *running.LEANS_ON),
     ),

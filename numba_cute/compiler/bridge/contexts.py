@@ -32,6 +32,7 @@ from ..ground.numba import OtherTypingError
 from ..ground.numba_cuda import (
     CUDADispatcher,
     CUDATypingContext,
+    NumbaError,
     NumbaNotImplementedError,
     OverloadSelector,
     TypingError,
@@ -307,8 +308,30 @@ class Function(types.Function):
             found = rule(self, args)
             if found is not None:
                 return found
-        find = functools.partial(super().get_call_type, context, args, kws)
+
+        def find() -> Any:
+            sig = self._own_type(context, args, kws) if any(type(a) is Value for a in args) else None
+            return super(Function, self).get_call_type(context, args, kws) if sig is None else sig
+
         return _remembered("templates", (self, args, kws), find)
+
+    def _own_type(self, context: Any, args: Any, kws: Any) -> Any:
+        """Return the signature of a call of objects of this library's that its own templates know; None if they know
+        none, or refuse it. Numba's, of which none knows such objects, come first in Numba's order: each is asked twice,
+        and builds a signature of Python's each time. Found and kept as Numba's `get_call_type` does."""
+        for cls in _TEMPLATES.get(self.typing_key, ()):
+            made = cls(context)
+            for literal in (True, False) if made.prefer_literal else (False, True):
+                given = args if literal else tuple(map(types.unliteral, args))
+                named = kws if literal else {n: types.unliteral(t) for n, t in kws.items()}
+                try:
+                    sig = made.apply(given, named)
+                except NumbaError:
+                    return None
+                if sig is not None:
+                    self._impl_keys[sig.args] = made.get_impl_key(sig)
+                    return sig
+        return None
 
 
 register_model(Function)(models.OpaqueModel)  # as Numba's own; where nothing is optimised it is a variable's value

@@ -25,7 +25,7 @@ from ...seam.marks import plain
 from ...seam.marks.constexpr import constexpr_names
 from ...seam.source import texts
 from ...seam.source.identity import asks_for_identity
-from ..emit.frames import make_slot
+from ..emit.frames import index_of, make_slot
 from ..emit.leaves import NumberLeaf, RegFile, dtype_of, scalar_type
 from ..emit.regions import keeps
 from ..emit.tracer import Tracer
@@ -42,8 +42,6 @@ from .leaf_types import TENSOR_MAP, leaf_type, make_leaf
 from .list_types import is_list, list_type
 from .object_types import BoundJitted, BoundTraced, StructRef, Value
 from .settings import set_later
-
-_I32 = ir.IntType(32)
 
 # ---------------------------------------------------------------- Numba's values as Python objects, and back
 
@@ -374,7 +372,7 @@ def _setter(name: str) -> Callable[[Any, Any], None]:
 
 def _address(proxy: StructProxy, name: str, tracer: Tracer) -> Any:
     index = proxy._ty.stored.index(name)
-    return tracer.builder.gep(proxy._ptr, [_I32(0), _I32(index)], inbounds=True)
+    return tracer.builder.gep(proxy._ptr, [index_of(0), index_of(index)], inbounds=True)
 
 
 def load_field(proxy: StructProxy, name: str, tracer: Tracer) -> Any:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from ..ground import llvmlite as ir
@@ -10,6 +11,12 @@ from ..ground.builder import Builder
 from ..ground.llvmlite import alloca_once
 
 _SLOTS = "_cute_slots"
+
+
+@functools.cache
+def index_of(at: int) -> ir.Constant:
+    """Return the constant of an index, which is one for all that have it."""
+    return ir.Constant(ir.IntType(32), at)
 
 
 def make_slot(builder: Builder, contents: ir.Type, name: str = "", model: Any = None) -> Any:

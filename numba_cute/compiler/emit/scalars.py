@@ -21,6 +21,9 @@ from .rounding import HALVES
 _ELEMENTWISE = {"truediv": "div", "and_": "and", "or_": "or", "lshift": "shl", "rshift": "shr"}
 """By an operator's name in `operator`, its name in `Backend.elementwise`, where that differs."""
 
+_LLVM: dict[int, Any] = {}
+"""The LLVM types of types of numbers, by these types' numbers."""
+
 
 class Scalars:
     """The part of a `Tracer` that is about numbers. Without a builder nothing is emitted: leaves have no values."""
@@ -56,18 +59,26 @@ class Scalars:
 
     def ir(self, x: Any, ty: types.Type) -> Any:
         """Make of an int, float, bool or NumberLeaf an LLVM value of this Numba type (bools as i1)."""
-        llvm = ir.IntType(1) if ty == types.boolean else self.context.get_value_type(ty)
         if isinstance(x, dtypes.Scalar):
             x = x.value
         if isinstance(x, NumberLeaf):
-            if x.type == ty:
+            if x.type is ty or x.type == ty:
                 return x.ir
-            return casts.cast(self, x, ty, llvm)
+            return casts.cast(self, x, ty, self.llvm(ty))
+        llvm = self.llvm(ty)
         if ty in HALVES:
             return llvm(int(dtypes.converted(x, dtype_of(ty)).view("uint16")))
         if isinstance(x, float) and isinstance(ty, types.Integer):
             x = dtypes.number(x, dtype_of(ty))
         return llvm(float(x)) if isinstance(ty, types.Float) else llvm(int(x))
+
+    def llvm(self, ty: types.Type) -> Any:
+        """Return the LLVM type of values of a type of numbers (i1 of bools)."""
+        found = _LLVM.get(ty._code)
+        if found is None:
+            found = ir.IntType(1) if ty == types.boolean else self.context.get_value_type(ty)
+            _LLVM[ty._code] = found
+        return found
 
     def cast(self, value: Any, dtype: dtypes.DType) -> Any:
         if not isinstance(value, (int, float, NumberLeaf, dtypes.Scalar)):

@@ -24,6 +24,7 @@ from ..ground.llvmlite import add_global_variable, alloca_once, for_range, voidp
 from ..ground.memory import Loss, memory
 from ..ground.numba_cuda import nvvmutils, types
 from . import addresses, convert, ranges
+from .frames import index_of
 from .leaves import NumberLeaf, element_ir, held, joined, scalar_type
 from .regions import Regions
 from .vectors import Vectors
@@ -231,7 +232,7 @@ class Tracer(Regions, Vectors):
             values = [self.builder.load(self._pointer(space, address, memory), align=align)]
         else:
             vector = self.builder.load(self._pointer(space, address, ir.VectorType(memory, count)), align=align)
-            values = [self.builder.extract_element(vector, _I32(i)) for i in range(count)]
+            values = [self.builder.extract_element(vector, index_of(i)) for i in range(count)]
         return tuple(NumberLeaf(scalar_type(dtype), convert.from_memory(self, v, dtype)) for v in values)
 
     def store(self, dtype: dtypes.DType, space: str, address: Any, values: Sequence[Any], align: int) -> None:
@@ -246,7 +247,7 @@ class Tracer(Regions, Vectors):
             return
         vector = ir.Constant(ir.VectorType(bits[0].type, len(bits)), ir.Undefined)
         for i, v in enumerate(bits):
-            vector = self.builder.insert_element(vector, v, _I32(i))
+            vector = self.builder.insert_element(vector, v, index_of(i))
         self.builder.store(vector, self._pointer(space, address, vector.type), align=align)
 
     def _memory_ir(self, dtype: dtypes.DType) -> Any:
@@ -292,7 +293,7 @@ class Tracer(Regions, Vectors):
             self._write_words(dst, [self.builder.load(self._pointer(space, address, element), align=align)])
             return
         vector = self.builder.load(self._pointer(space, address, ir.VectorType(element, words)), align=align)
-        self._write_words(dst, [self.builder.extract_element(vector, _I32(i)) for i in range(words)])
+        self._write_words(dst, [self.builder.extract_element(vector, index_of(i)) for i in range(words)])
 
     def copy_from_regs(self, src: Regs, space: str, address: Any, align: int) -> None:
         if self.builder is None:

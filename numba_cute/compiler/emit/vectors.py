@@ -13,11 +13,13 @@ from ..ground.builder import Builder
 from ..ground.llvmlite import alloca_once
 from ..ground.numba_cuda import types
 from . import convert, elementwise
-from .frames import make_registers
+from .frames import index_of, make_registers
 from .leaves import NumberLeaf, RegFile, VectorLeaf, element_ir, held, per_slot, scalar_type, slots
 from .scalars import Scalars
 
 _I32 = ir.IntType(32)
+_MANY = 8
+"""So many registers, or more, are read at once: LLVM's text has one line for each, and not two."""
 _FLAG = "_numba_cute_carry"
 
 
@@ -38,11 +40,11 @@ class Vectors(Scalars):
     def _slot(self, regs: Regs, slot: Any) -> Any:
         """Return the address of a slot of a span, which may view the registers as elements of another width."""
         file, want = regs.file, element_ir(regs.dtype)
-        index = self.ir(slot, types.int32) if isinstance(slot, NumberLeaf) else _I32(slot)
+        index = self.ir(slot, types.int32) if isinstance(slot, NumberLeaf) else index_of(slot)
         start = file.ir
         if _slot_bits(regs.dtype) != _slot_bits(file.dtype):
             start = self.builder.bitcast(start, ir.ArrayType(want, slots(regs.dtype, _elements(regs))).as_pointer())
-        return self.builder.gep(start, [_I32(0), index], inbounds=True)
+        return self.builder.gep(start, [index_of(0), index], inbounds=True)
 
     def _load(self, regs: Regs, slot: Any) -> Any:
         """Load a slot as the type that slots of the span's elements have."""
@@ -77,7 +79,13 @@ class Vectors(Scalars):
         return regs.count % per == 0 or whole
 
     def _read_words(self, regs: Regs) -> list[Any]:
-        return [self._load(regs, s) for s in self._slots_of(regs)]
+        found = self._slots_of(regs)
+        if len(found) < _MANY or not isinstance(regs.start, int):
+            return [self._load(regs, s) for s in found]
+        array = ir.ArrayType(element_ir(regs.dtype), len(found))
+        place = self.builder.bitcast(self._slot(regs, found[0]), array.as_pointer())
+        whole = self.builder.load(place, align=_alignment(regs))
+        return [self.builder.extract_value(whole, i) for i in range(len(found))]
 
     def _write_words(self, regs: Regs, words: Sequence[Any]) -> None:
         for s, word in zip(self._slots_of(regs), words):

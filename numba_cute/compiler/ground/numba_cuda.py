@@ -112,6 +112,7 @@ from numba.cuda.core.errors import (
     NumbaTypeError,
     TypingError,
     WarningsFixer,
+    loc_info,
     new_error_context,
 )
 from numba.cuda.cudadrv.error import NvvmSupportError
@@ -207,6 +208,7 @@ PRIVATE: dict[str, dict[str, str]] = {
         "_select_compatible _match _match_arglist": "an implementation, found once for types of the same classes",
     },
     "numba.cuda.lowering": {
+        "_disable_sroa_like_opt": "whether variables have slots, asked once for each function",
         "_adjust_line_if_prologue _compute_def_location": "lines, of functions that are no Python too",
         "_blk_local_varmap _singly_assigned_vars _find_singly_assigned_variable": "variables without a slot, faster",
         "_lower_call_normal _lower_call_RecursiveCall": "calls, by the types that this library's passes found",

@@ -19,6 +19,7 @@ _LANES = 128
 _SETMAXNREG = re.compile(r"setmaxnreg\.(inc|dec)\.sync\.aligned\.u32 (\d+)$")
 _STATEMENT = re.compile(r"(?:@(!?)(%\w+)\s+)?([\w.:]+)\s*(.*)", re.DOTALL)
 _LABEL = re.compile(r"\s*([\w$]+):(?!:)")
+_LEAVING = ("@", "bra", "ret", "exit", "trap")
 _DEEP = 60
 """Operations that a condition may be computed by; of more it is not known."""
 
@@ -156,7 +157,7 @@ class _Warpgroup:
                 ends |= counts
                 continue
             statement = self._body.statements[at]
-            asks = _SETMAXNREG.search(statement)
+            asks = _SETMAXNREG.search(statement) if "setmaxnreg" in statement else None
             if asks is not None:
                 if len(counts) == 1 and not statement.startswith("@"):
                     check_direction(begins, next(iter(counts)), int(asks[2]), grows=asks[1] == "inc")
@@ -172,6 +173,8 @@ class _Warpgroup:
 
     def _following(self, at: int, statement: str) -> list[int | None]:
         """Return where the warpgroup may go after a statement; None is its end, and after a trap there is nothing."""
+        if not statement.startswith(_LEAVING):  # most of them
+            return [at + 1]
         found = _STATEMENT.match(statement)
         name, operands = ("", "") if found is None else (found[3].split(".")[0], found[4])
         if name not in ("bra", "ret", "exit", "trap"):
@@ -214,7 +217,10 @@ class _Warpgroup:
             return None
         if name == "shfl":
             return _shuffled(*values[:3])  # type: ignore[arg-type]
-        return tuple(compute(*lanes) for lanes in zip(*values))
+        known: dict[tuple[int, ...], int] = {}  # most of a warpgroup's lanes have the same operands
+        return tuple(
+            [known[lanes] if lanes in known else known.setdefault(lanes, compute(*lanes)) for lanes in zip(*values)]
+        )
 
 
 def _shuffled(values: Values, lanes: Values, clamp: Values) -> Values | None:

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 from ... import seam
 from ...seam.marks.plain import is_plain_class
 from ..bridge.object_types import StructRef
-from ..ground.numba_cuda import compute_cfg_from_blocks, ir
+from ..ground.numba_cuda import ir
 from .constants import Constants, Judged, NotConstant
-from .definitions import Place
+from .definitions import Place, unreached
 from .typed_constants import TypedConstants
 
 _JUDGED = (bool, int, float, str, tuple, type(None))
@@ -53,7 +53,7 @@ def _prune(func_ir: Any, judged: list[tuple[Condition, bool | None]]) -> bool:
         branch = block.terminator
         block.body[-1] = ir.Jump(branch.truebr if truth else branch.falsebr, branch.loc)
     if decided:
-        for dead in compute_cfg_from_blocks(func_ir.blocks).dead_nodes():
+        for dead in unreached(func_ir.blocks):
             del func_ir.blocks[dead]
     return bool(decided)
 

@@ -11,6 +11,7 @@ import enum
 import itertools
 import math
 import operator
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
@@ -22,7 +23,7 @@ from ..bridge import tree
 from ..bridge.given_floats import GivenFloat
 from ..bridge.object_types import StructRef, Value
 from ..ground.numba_cuda import ir, types
-from .definitions import Definitions, Place
+from .definitions import Definitions, Place, statements
 
 FOLDABLE = {
     operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod, operator.lshift, operator.rshift,
@@ -110,10 +111,24 @@ class Constants:
         self._found: dict[Place, Any] = {}
         self._open: list[Place] = []
         self._doubted: set[Place] = set()
+        self._may_change, self._changing = False, set[Place]()
+        self._by_op: defaultdict[str, list[tuple[Place, Any]]] = defaultdict(list)
+
+    def expressions(self, op: str) -> list[tuple[Place, Any]]:
+        """Return the assignments of expressions of a kind, as "call", that are not constants by now, with their places,
+        block by block."""
+        if not self._by_op:
+            for place, inst in statements(self._definitions.blocks):
+                if type(inst) is ir.Assign and type(inst.value) is ir.Expr:
+                    self._by_op[inst.value.op].append((place, inst))
+        return [found for found in self._by_op[op] if type(found[1].value) is ir.Expr]
 
     def of(self, var: Any, use: Place) -> Any:
         """Return the value of a variable that the statement at `use` reads; NotConstant if it has none."""
-        places = self._definitions.reaching(var.name, use)
+        places = self._definitions.places.get(var.name, ())
+        if len(places) > 1:
+            self._may_change = True
+            places = self._definitions.reaching(var.name, use)
         if not places:
             raise NotConstant
         first = self._assigned(places[0])
@@ -131,6 +146,18 @@ class Constants:
         found through a long chain of others."""
         if place not in self._found:
             self._find(place)
+
+    def after_pruning(self) -> list[Place]:
+        """Note that blocks were left out, and ends of others changed; return the places whose assignments may have a
+        value now, since they read what fewer statements set. What has a value keeps it."""
+        self._definitions.after_pruning()
+        self._by_op.clear()
+        again = [p for p in self._changing | self._doubted if self._definitions.is_there(p)]
+        for place in self._changing | self._doubted:
+            if self._found.get(place) is NotConstant:
+                del self._found[place]
+        self._changing, self._doubted = set(), set()
+        return sorted(again)
 
     def given(self, expr: Any, place: Place) -> Any:
         """Return the value of the expression that the assignment at a place gives, as `of_expr`."""
@@ -184,6 +211,7 @@ class Constants:
         elif found is NotConstant and place in self._open:
             self._doubted.update(self._open)
         if found is NotConstant:
+            self._may_change |= place in self._changing or place in self._doubted
             raise NotConstant
         return found
 
@@ -191,25 +219,30 @@ class Constants:
         """Look for the value that the assignment at a place gives; NotConstant if it has none."""
         self._found[place] = NotConstant  # while it is looked for: what depends on itself may change
         self._open.append(place)
+        before, self._may_change = self._may_change, False
         try:
             found = self._found[place] = self._right_hand_side(self._definitions.at(place).value, place)
         except NotConstant:
+            if self._may_change:
+                self._changing.add(place)
             return NotConstant
         finally:
             self._open.pop()
+            self._may_change = before
         return found
 
     def _right_hand_side(self, node: Any, place: Place) -> Any:
+        kind = type(node)
+        if kind is ir.Expr:
+            return self.of_expr(node, place)
+        if kind is ir.Var:
+            return self.of(node, place)
         if isinstance(node, _WRITTEN):
             return mapping_of(node.value) if type(node.value) is dict else node.value
-        if isinstance(node, ir.Var):
-            return self.of(node, place)
         if isinstance(node, ir.Arg):
             if node.index not in self._told:
                 self._told[node.index] = self._argument(node.index)
             return self._told[node.index]
-        if isinstance(node, ir.Expr):
-            return self.of_expr(node, place)
         raise NotConstant
 
     def of_expr(self, node: Any, place: Place, of: Callable[[Any, Place], Any] | None = None) -> Any:

@@ -37,50 +37,90 @@ def instructions(blocks: dict[int, Any]) -> list[Any]:
     return [inst for label in sorted(blocks) for inst in blocks[label].body]
 
 
+def unreached(blocks: dict[int, Any]) -> list[int]:
+    """Return the labels of a function's blocks that nothing leads to."""
+    seen, todo = set(), [min(blocks)]
+    while todo:
+        label = todo.pop()
+        if label not in seen:
+            seen.add(label)
+            todo += blocks[label].terminator.get_targets()
+    return [label for label in blocks if label not in seen]
+
+
 class Definitions:
     """The assignments of a function's variables. It is of one state of the IR: statements that are added or moved make
-    it stale, a new right-hand side in place does not."""
+    it stale, a new right-hand side in place does not. places: by variable, all of its assignments."""
 
     def __init__(self, blocks: dict[int, Any]) -> None:
-        self._blocks = blocks
-        self._places: dict[str, list[Place]] = {}
-        self._in_block: dict[tuple[int, str], list[int]] = {}
+        self.blocks = blocks
+        places: dict[str, list[Place]] = {}
         for label in sorted(blocks):
             for index, inst in enumerate(blocks[label].body):
                 if type(inst) is ir.Assign:
                     name = inst.target.name
-                    self._places.setdefault(name, []).append(_place((label, index)))
-                    self._in_block.setdefault((label, name), []).append(index)
-        self._into: dict[int, list[int]] = {label: [] for label in blocks}
-        for label, block in blocks.items():
+                    if name in places:
+                        places[name].append(_place((label, index)))
+                    else:
+                        places[name] = [_place((label, index))]
+        self.places = {name: tuple(found) for name, found in places.items()}
+        self._follow()
+
+    def _follow(self) -> None:
+        """Find which blocks follow which."""
+        self._into: dict[int, list[int]] = {label: [] for label in self.blocks}
+        for label, block in self.blocks.items():
             for target in block.terminator.get_targets():
                 self._into[target].append(label)
+        self._in_blocks: dict[str, dict[int, list[Place]]] = {}
         self._at_entry: dict[tuple[int, str], tuple[Place, ...]] = {}
+
+    def after_pruning(self) -> None:
+        """Note that blocks were left out, and ends of others changed: other statements stand where they stood."""
+        for name, places in self.places.items():
+            if any(p[0] not in self.blocks for p in places):
+                self.places[name] = tuple([p for p in places if p[0] in self.blocks])
+        self._follow()
+
+    def is_there(self, place: Place) -> bool:
+        """Say whether the block of a place was not left out."""
+        return place[0] in self.blocks
 
     def at(self, place: Place) -> Any:
         """Return the statement at a place."""
-        return self._blocks[place.label].body[place.index]
+        return self.blocks[place[0]].body[place[1]]
 
     def reaching(self, name: str, use: Place) -> tuple[Place, ...]:
         """Return the assignments of `name` whose value the statement at `use` may read; none if nothing assigns it."""
-        known = self._places.get(name, [])
+        known = self.places.get(name, ())
         if len(known) <= 1:  # what runs before the only assignment is an error in Python
-            return tuple(known)
-        before = [i for i in self._in_block.get((use.label, name), ()) if i < use.index]
-        return (Place(use.label, before[-1]),) if before else self._entering(name, use.label)
+            return known
+        label, index = use
+        before = [p for p in self._in_block(name).get(label, ()) if p[1] < index]
+        return (before[-1],) if before else self._entering(name, label)
+
+    def _in_block(self, name: str) -> dict[int, list[Place]]:
+        """Return the assignments of a variable by their blocks."""
+        found = self._in_blocks.get(name)
+        if found is None:
+            found = self._in_blocks[name] = {}
+            for place in self.places[name]:
+                found.setdefault(place[0], []).append(place)
+        return found
 
     def _entering(self, name: str, label: int) -> tuple[Place, ...]:
         """Return the assignments of `name` that reach the start of a block."""
         key = label, name
-        if key not in self._at_entry:
-            found, seen, todo = set(), {label}, list(self._into[label])
-            while todo:
-                before = todo.pop()
-                inside = self._in_block.get((before, name))
-                if inside:
-                    found.add(Place(before, inside[-1]))
-                elif before not in seen:
-                    todo.extend(self._into[before])
-                seen.add(before)
-            self._at_entry[key] = tuple(sorted(found, key=lambda p: (p.label, p.index)))
-        return self._at_entry[key]
+        known = self._at_entry.get(key)
+        if known is not None:
+            return known
+        found, seen, todo, into, in_block = set(), {label}, list(self._into[label]), self._into, self._in_block(name)
+        while todo:
+            before = todo.pop()
+            if before in in_block:
+                found.add(in_block[before][-1])
+            elif before not in seen:
+                todo += into[before]
+            seen.add(before)
+        made = self._at_entry[key] = tuple(sorted(found))
+        return made

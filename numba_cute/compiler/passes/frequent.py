@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from ..ground.numba_cuda import types
+from ..ground.numba_cuda import NumbaNotImplementedError, types
 
 _TYPES = type(types.Type)
 _REST = inspect.CO_VARARGS, inspect.CO_VARKEYWORDS
@@ -51,19 +51,25 @@ def registering(register: Callable[[Any, type], type]) -> Callable[[Any, type], 
 def finding_by_class(find: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """Make of Numba's search for the implementation of types that were not asked for before, which compares them with
     all signatures, one that does so once for types of the same classes: those that no signature names are told apart by
-    their classes alone, and each layout is a type."""
+    their classes alone, and each layout, and each number that is static, is a type."""
 
     def found(self: Any, sig: Any) -> Any:
         known: _Searched | None = vars(self).get("cute_searched")
         if known is None or known.count != len(self.versions):
             known = self.cute_searched = _Searched(self.versions)
-        if not known.named.isdisjoint(sig):
-            return find(self, sig)
         classes = tuple(map(type, sig))
         if type in classes or _TYPES in classes:  # of a class itself, its own bases count
             return find(self, sig)
+        if not known.named.isdisjoint(sig):
+            classes = tuple(t if t in known.named else c for t, c in zip(sig, classes))
         if classes not in known.found:
-            known.found[classes] = find(self, sig)
+            try:
+                known.found[classes] = find(self, sig)
+            except NumbaNotImplementedError:
+                known.found[classes] = None
+                raise
+        if known.found[classes] is None:
+            raise NumbaNotImplementedError(f"{self}, {sig}")
         return known.found[classes]
 
     return found
@@ -71,7 +77,8 @@ def finding_by_class(find: Callable[[Any, Any], Any]) -> Callable[[Any, Any], An
 
 class _Searched:
     """Keep the implementations found so far. count: the number of signatures searched. named: the types that they name.
-    found: the implementation, by the classes of the types asked for."""
+    found: the implementation, None if there is none, by the classes of the types asked for, and the types that are
+    named."""
 
     def __init__(self, versions: list[Any]) -> None:
         self.count = len(versions)

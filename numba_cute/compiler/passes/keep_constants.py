@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
+from operator import itemgetter
 from typing import Any
 
 from ... import seam
@@ -55,7 +56,8 @@ class KeepConstants(FunctionPass):
         changed |= ranges.plain_ranges(func_ir, state.args)
         changed |= tables.write_down(func_ir)
         changed |= _constant_slices(func_ir)
-        changed |= lists.tuples_for_lists(func_ir)
+        made, more = lists.tuples_for_lists(func_ir)
+        changed |= made
         changed |= _settle(known)
         changed |= known.after(tables.hand_on)
         changed |= known.after(keep_compared)
@@ -63,8 +65,10 @@ class KeepConstants(FunctionPass):
         changed |= known.after(keep_members)
         while _decide_by_types(state, known):
             changed = True
-            known.forget()
-            lists.tuples_for_lists(func_ir)
+            if more:
+                made, more = lists.tuples_for_lists(func_ir)
+                if made:
+                    known.forget()
             _settle(known)  # arithmetic on the indices, tuples that they index, branches on them
             known.after(keep_members)
         lists.refuse_growing(func_ir)
@@ -87,6 +91,7 @@ class _Known:
         self.func_ir, self._args = state.func_ir, state.args
         self._now: Constants | None = None
         self._told: dict[int, Any] = {}
+        self._again: list[Place] | None = None
 
     def now(self) -> Constants:
         """Return what is known of the IR as it is."""
@@ -96,7 +101,21 @@ class _Known:
 
     def forget(self) -> None:
         """Note that statements were added, moved or taken away, or mean something else."""
-        self._now = None
+        self._now = self._again = None
+
+    def after_pruning(self) -> None:
+        """Note that blocks were left out, and ends of others changed, and nothing else."""
+        again = self.now().after_pruning()
+        if self._again is not None:
+            self._again = sorted({*self._again, *again})
+
+    def unfolded(self) -> tuple[list[tuple[Place, Any]], bool]:
+        """Return the statements that may be folded and were not looked at since; and whether these are all."""
+        blocks, again = self.func_ir.blocks, self._again
+        self._again = []
+        if again is None:
+            return list(statements(blocks)), True
+        return [(p, blocks[p.label].body[p.index]) for p in again if p.label in blocks], False
 
     def after(self, step: Callable[[Any, Constants], bool]) -> bool:
         """Take a step that may change the IR by what is known; say whether it did."""
@@ -105,12 +124,19 @@ class _Known:
             self.forget()
         return changed
 
+    def prune(self, step: Callable[[Any, Constants], bool]) -> bool:
+        """Take a step that may leave blocks out by what is known, and changes nothing else; say whether it did."""
+        changed = step(self.func_ir, self.now())
+        if changed:
+            self.after_pruning()
+        return changed
+
 
 def _settle(known: _Known) -> bool:
     """Fold constants and leave out what is not reached because of them, until nothing changes."""
     changed = _fold(known)
     changed |= known.after(tables.look_up)
-    while known.after(branches.prune_known):
+    while known.prune(branches.prune_known):
         changed = True
         _fold(known)  # of a variable that is set on one way alone
     return changed
@@ -120,13 +146,18 @@ def _decide_by_types(state: Any, facts: _Known) -> bool:
     """Write down integers, or leave out what is not reached because of conditions, that only types tell; if there is
     none, unroll some loops. Say whether something changed."""
     func_ir, known = state.func_ir, facts.now()
-    ranges = unroll.ranges(func_ir, known)
+    ranges = unroll.ranges(known)
     typed = TypedConstants(state, unroll.undecided(func_ir, ranges, known))
     if wholes.write_down(func_ir, known, typed):
+        facts.forget()
         return True
     if branches.prune_typed(func_ir, known, typed, unroll.pending(func_ir, ranges)):
+        facts.after_pruning()
         return True
-    return _unroll_some(func_ir, ranges, known, typed)
+    changed = _unroll_some(func_ir, ranges, known, typed)
+    if changed:
+        facts.forget()
+    return changed
 
 
 def _unroll_some(func_ir: Any, unrolled: set[Place], known: Constants, typed: TypedConstants) -> bool:
@@ -135,9 +166,9 @@ def _unroll_some(func_ir: Any, unrolled: set[Place], known: Constants, typed: Ty
     loops = sequences.Sequences(func_ir, known, typed)
     found: list[tuple[unroll.Loop, unroll.Items]] = []
     taken: set[int] = set()
-    for place, inst in list(statements(func_ir.blocks)):
-        expr = inst.value if isinstance(inst, ir.Assign) else None
-        if not isinstance(expr, ir.Expr) or expr.op not in ("call", "getiter") or place.label in taken:
+    for place, inst in sorted(known.expressions("call") + known.expressions("getiter"), key=itemgetter(0)):
+        expr = inst.value
+        if place.label in taken:
             continue
         if place in unrolled:
             try:
@@ -181,7 +212,8 @@ def _fold(facts: _Known) -> bool:
     """Replace arithmetic on constant ints, and ints read from modules and constant objects, by constants; constant
     tuples by those of literals."""
     known, changed = facts.now(), False
-    for place, inst in statements(facts.func_ir.blocks):
+    todo, whole = facts.unfolded()
+    for place, inst in todo:
         if not isinstance(inst, ir.Assign):
             continue
         known.learn(place)
@@ -196,7 +228,7 @@ def _fold(facts: _Known) -> bool:
             made = Whole if expr.op == "call" and known.is_of_float(expr, place) else ir.Const
             inst.value = made(value, inst.loc)  # which gives what `known` has
             changed = True
-    if _expand_tuples(facts.func_ir):
+    if whole and _expand_tuples(facts.func_ir):
         facts.forget()
         changed = True
     return changed

@@ -23,14 +23,14 @@ def assigned(blocks: dict[int, Any]) -> dict[str, list[Any]]:
     return made
 
 
-def one_name_each(func_ir: Any) -> dict[str, list[Any]]:
+def one_name_each(func_ir: Any) -> tuple[dict[str, list[Any]], bool]:
     """Give each list that is built one name alone, instead of the temporary ones that its comprehension or its loop
     holds it under, and of others that it is given where it is made; and each of its methods, which has another after
-    a condition among the arguments. Return what variables are set to then."""
+    a condition among the arguments. Return what variables are set to then, and whether one has another name."""
     made = assigned(func_ir.blocks)
     built = {n for n, vs in made.items() for v in vs if type(v) is ir.Expr and v.op == "build_list"}
     if not built:
-        return made
+        return made, False
     built |= {n for n, vs in made.items() if len(vs) == 1 and _is_method(vs[0])}
     own = set(func_ir.func_id.code.co_varnames) | set(func_ir.func_id.code.co_cellvars)
     names: dict[str, Any] = {}
@@ -44,7 +44,7 @@ def one_name_each(func_ir: Any) -> dict[str, list[Any]]:
         for block in func_ir.blocks.values():
             block.body = [i for i in block.body if not _is_to_itself(i)]
         made = assigned(func_ir.blocks)
-    return made
+    return made, bool(names)
 
 
 def _is_method(value: Any) -> bool:
@@ -69,3 +69,24 @@ def _root(name: str, made: dict[str, list[Any]], own: set[str], built: set[str])
 
 def _is_to_itself(inst: Any) -> bool:
     return isinstance(inst, ir.Assign) and isinstance(inst.value, ir.Var) and inst.value.name == inst.target.name
+
+
+def put_in_place(inst: Any, by: dict[str, Any]) -> None:
+    """Put other variables in the place of some, by their names, that a statement hands on."""
+
+    def new(v: Any) -> Any:
+        return by.get(v.name, v) if isinstance(v, ir.Var) else v
+
+    value = inst.value = new(inst.value)
+    if isinstance(value, ir.Var):
+        return
+    if value.op == "cast":
+        value._kws["value"] = new(value.value)
+    elif value.op == "build_map":
+        value._kws["items"] = [(new(k), new(v)) for k, v in value.items]
+    elif value.op == "call":
+        value._kws["args"] = [new(v) for v in value.args]
+        value._kws["kws"] = [(n, new(v)) for n, v in value.kws]
+        value._kws["vararg"] = new(value.vararg) if value.vararg is not None else None
+    else:
+        value._kws["items"] = [new(v) for v in value.items]

@@ -22,7 +22,7 @@ from ..ground.numba_cuda import build_definitions, compute_cfg_from_blocks, ir
 from .definitions import Place, instructions, statements
 from .list_loops import follow
 from .list_methods import delete_item, is_empty, method_of, repeated, set_item
-from .list_names import CHANGING, GROWING, METHODS, assigned, one_name_each
+from .list_names import CHANGING, GROWING, METHODS, assigned, one_name_each, put_in_place
 
 _OF_LISTS = (list, sorted)
 """Functions that make a list."""
@@ -55,15 +55,16 @@ def _grows(inst: Any) -> bool:
     return isinstance(value, ir.Expr) and value.op == "getattr" and value.attr in GROWING
 
 
-def tuples_for_lists(func_ir: Any) -> bool:
-    """Make tuples of lists, as in `mode=[1]`, the CuTe DSL's idiom, and of those that change outside of loops."""
-    made = _Lists(func_ir, one_name_each(func_ir))
+def tuples_for_lists(func_ir: Any) -> tuple[bool, bool]:
+    """Make tuples of lists, as in `mode=[1]`, the CuTe DSL's idiom, and of those that change outside of loops. Say
+    whether something changed, and whether more may when branches are decided and loops are unrolled."""
+    named, changed = one_name_each(func_ir)
+    made = _Lists(func_ir, named)
     if not made.any:
-        return False
+        return changed, made.may_begin
     made.refuse_second_holders()
     follow(func_ir.blocks, made)
     waiting = made.waiting()
-    changed = False
     for block in func_ir.blocks.values():
         body: list[Any] = []
         for inst in block.body:
@@ -73,7 +74,7 @@ def tuples_for_lists(func_ir: Any) -> bool:
         block.body = body
     if changed:
         func_ir._definitions = build_definitions(func_ir.blocks)
-    return changed
+    return changed, bool(waiting) or made.mixes or made.may_begin
 
 
 def refuse_growing(func_ir: Any) -> None:
@@ -92,11 +93,12 @@ GROWS = (
 
 
 class _Lists:
-    """The lists of a function as its IR is now. any: whether it makes one. names: the variables that are nothing but
-    lists that it makes itself; _methods: those that are such a list's methods."""
+    """The lists of a function as its IR is now. any: whether it makes one. may_begin: whether a call makes one on some
+    ways. names: the variables that are nothing but lists that it makes itself; mixes: whether others are such a list on
+    some ways; _methods: the variables that are such a list's methods."""
 
     def __init__(self, func_ir: Any, made: dict[str, list[Any]]) -> None:
-        self._ir, self.made = func_ir, made
+        self._ir, self.made, self.may_begin = func_ir, made, False
         self._begun = {id(v) for vs in made.values() for v in vs if type(v) is ir.Expr and self._begins_list(v)}
         self.any = bool(self._begun)
         self._find_names()
@@ -132,15 +134,21 @@ class _Lists:
                 todo += of.get(name, ())
         self.names: set[str] = {n for n in found if all(map(self._may_be_list, self.made[n]))}
         todo = list(self.names)
+        self.mixes = self.names != found
         while todo:
             name = todo.pop()
             if name in self.names and not all(map(self._is_list, self.made[name])):
                 self.names.discard(name)
+                self.mixes = True
                 todo += of.get(name, ())
 
     def _begins_list(self, value: Any) -> bool:
-        made = value.op == "build_list" or "cute_list" in value._kws
-        return made or (value.op == "call" and any(self.function(value) is f for f in _OF_LISTS))
+        if value.op != "call":
+            return value.op == "build_list" or "cute_list" in value._kws
+        found = self._values(value.func.name)
+        of_lists = [any(v is f for f in _OF_LISTS) for v in found]
+        self.may_begin |= any(of_lists) and not all(of_lists)
+        return "cute_list" in value._kws or (all(of_lists) and self.function(value) is not _UNKNOWN)
 
     def _may_be_list(self, value: Any) -> bool:
         """Say whether a value is a list, or may be one if those that it is made of are."""
@@ -182,8 +190,11 @@ class _Lists:
         return self._value(call.func.name)
 
     def _value(self, name: str) -> Any:
-        found = [v.value if type(v) in _WRITTEN else self._member(v) for v in self.made.get(name, ())]
+        found = self._values(name)
         return found[0] if found and all(f is found[0] for f in found) else _UNKNOWN
+
+    def _values(self, name: str) -> list[Any]:
+        return [v.value if type(v) in _WRITTEN else self._member(v) for v in self.made.get(name, ())]
 
     def _member(self, value: Any) -> Any:
         if not isinstance(value, ir.Expr) or value.op != "getattr":
@@ -431,7 +442,7 @@ class _Lists:
                 before += made
                 replaced[var.name] = new
         if replaced:
-            _replace(inst, replaced)
+            put_in_place(inst, replaced)
         return before
 
     def _operate(self, inst: Any, scope: Any) -> list[Any]:
@@ -476,22 +487,3 @@ def _second(name: str, inst: Any) -> str:
         f"{shown} changes after line {inst.loc.line} has handed it on: a kernel would see two lists where Python has "
         f"one; hand it on when it is whole, or a tuple of it, tuple({shown})"
     )
-
-
-def _replace(inst: Any, by: dict[str, Any]) -> None:
-    def new(v: Any) -> Any:
-        return by.get(v.name, v) if isinstance(v, ir.Var) else v
-
-    value = inst.value = new(inst.value)
-    if isinstance(value, ir.Var):
-        return
-    if value.op == "cast":
-        value._kws["value"] = new(value.value)
-    elif value.op == "build_map":
-        value._kws["items"] = [(new(k), new(v)) for k, v in value.items]
-    elif value.op == "call":
-        value._kws["args"] = [new(v) for v in value.args]
-        value._kws["kws"] = [(n, new(v)) for n, v in value.kws]
-        value._kws["vararg"] = new(value.vararg) if value.vararg is not None else None
-    else:
-        value._kws["items"] = [new(v) for v in value.items]

@@ -17,7 +17,18 @@ from ..ground.building import building_kernel, kernel
 from ..ground.llvmlite import alloca_once
 from ..ground.memory import memory
 from ..ground.numba import config
-from ..ground.numba_cuda import CUDALower, CUDANativeLowering, DummyDIBuilder, ir, must_use_alloca, register_pass, types
+from ..ground.numba_cuda import (
+    CUDALower,
+    CUDANativeLowering,
+    DummyDIBuilder,
+    NumbaError,
+    ir,
+    loc_info,
+    must_use_alloca,
+    new_error_context,
+    register_pass,
+    types,
+)
 from .copied import Copied
 from .definitions import instructions
 from .rolled import Rolled
@@ -25,7 +36,7 @@ from .uses import uses_and_definitions
 
 LEANS_ON = (
     CUDALower._find_singly_assigned_variable, CUDALower.alloca_lltype, CUDALower.lower_block,
-    CUDALower.lower_inst, must_use_alloca,
+    CUDALower.lower_inst, CUDALower._disable_sroa_like_opt.fget, must_use_alloca,
 )  # fmt: skip
 """The code of Numba's that this stands for, or that it calls."""
 
@@ -54,9 +65,12 @@ def _of_no_variable(*_: Any, **__: Any) -> None:
 class Lower(CUDALower):
     """Lowers as Numba does, but lets integers wrap around. All else gives the same in less time."""
 
+    _disable_sroa_like_opt = False  # Numba's property asks the options each time that a variable is read
+
     def init(self) -> None:
         """Prepare to lower. Code with lines alone says nothing of variables: PTX has no place for it, and of what
         optimisations leave of it libNVVM may make a symbol that it then refuses."""
+        self._disable_sroa_like_opt = self.flags.debuginfo and not self.flags.dbg_directives_only
         super().init()
         if self.flags.dbg_directives_only:
             self.debuginfo.mark_variable = self.debuginfo.update_variable = _of_no_variable
@@ -107,9 +121,17 @@ class Lower(CUDALower):
         return entry
 
     def lower_block(self, block: Any) -> None:
-        """Lower a block, and note what it became."""
+        """Lower a block, and note what it became. What an error is told of its statement is made when there is one."""
         before = len(self.function.blocks)
-        super().lower_block(block)
+        self.pre_block(block)
+        for inst in block.body:
+            self.loc = loc_info["loc"] = inst.loc
+            try:
+                self.lower_inst(inst)
+            except NumbaError:
+                with new_error_context('lowering "{inst}" at {loc}', inst=inst, loc=inst.loc):
+                    raise
+        self.post_block(block)
         self._rolled.lowered(block, before)
 
     def lower_inst(self, inst: Any) -> None:

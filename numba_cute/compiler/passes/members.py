@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import enum
 import operator
+from operator import itemgetter
 from typing import Any
 
 from ... import seam
@@ -39,22 +40,19 @@ def keep_members(func_ir: Any, known: Constants) -> bool:
     """Give calls the members that they name, and write the members that this function is given where it reads them; say
     whether there is one."""
     changed = False
-    bodies: dict[int, list[Any]] = {}  # which take their places at the end: until then `known` looks statements up
-    for label, block in func_ir.blocks.items():
-        body = bodies[label] = []
-        for at, inst in enumerate(block.body):
-            value = inst.value if isinstance(inst, ir.Assign) else None
-            if isinstance(value, ir.Arg):
-                member = _given(known.args, value.index)
-                if member is not None:
-                    inst.value, changed = ir.Global(f"{type(member).__name__}.{member.name}", member, inst.loc), True
-            elif isinstance(value, ir.Expr):
-                body += (made := _written(value, Place(label, at), known, block.scope))
-                changed |= bool(made)
-            body.append(inst)
-    for label, body in bodies.items():
-        func_ir.blocks[label].body = body
-    return changed
+    for inst in func_ir.blocks[min(func_ir.blocks)].body:
+        value = inst.value if isinstance(inst, ir.Assign) else None
+        member = _given(known.args, value.index) if isinstance(value, ir.Arg) else None
+        if member is not None:
+            inst.value, changed = ir.Global(f"{type(member).__name__}.{member.name}", member, inst.loc), True
+    before: list[tuple[Place, list[Any]]] = []  # put there at the end: until then `known` looks statements up
+    for place, inst in sorted(known.expressions("binop") + known.expressions("call"), key=itemgetter(0)):
+        made = _written(inst.value, place, known, func_ir.blocks[place.label].scope)
+        if made:
+            before.append((place, made))
+    for place, made in reversed(before):
+        func_ir.blocks[place.label].body[place.index : place.index] = made
+    return changed or bool(before)
 
 
 def _given(args: Any, index: int) -> Any:

@@ -59,6 +59,7 @@ class _Reading:
 
     def interpret(self, code: Any) -> Any:
         self._own, self._restored = OwnVariables(list(code), self.func_id.code), []
+        _leave_out_caches(code)
         return super().interpret(code)  # type: ignore[misc]
 
     def _dispatch(self, inst: Any, kws: Any) -> None:
@@ -139,6 +140,16 @@ class _Reading:
                 body.append(ir.Assign(first, inst.target, inst.loc))
                 inst.target = first
         self.current_block.body = body
+
+
+def _leave_out_caches(code: Any) -> None:
+    """Let each instruction be followed by the next that does something: Numba follows those that hold room for the
+    interpreter too, which are two of three of Python 3.11's, and no part of its own list of another's."""
+    after: Any = None
+    for inst in reversed(code.table.values()):
+        if after is not None and after.opname == "CACHE" and not inst.is_jump:
+            inst.next = after.next
+        after = inst
 
 
 def _named(body: list[Any], given: str, definitions: Any) -> tuple[tuple[str, ir.Var], ...] | None:

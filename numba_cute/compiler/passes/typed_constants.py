@@ -68,7 +68,7 @@ class TypedConstants:
     def _types(self, uses: list[Place]) -> dict[Place, dict[str, Any]]:
         """Return the types of what some statements read, and those that are expected to be asked for: None where there
         is none, or what is wrong before it."""
-        func_ir, expected = _copied(self._state.func_ir), self._expected
+        func_ir, expected = self._state.func_ir.copy(), self._expected
         self._expected = []
         read = {
             use: _name_what_is_read(func_ir.blocks[use.label], use.index)
@@ -76,6 +76,7 @@ class TypedConstants:
         }
         if not self._whole:
             _leave_out_others(func_ir, {a.name for named in read.values() for a in named.values()})
+        _copy_statements(func_ir)
         merge_adjacent_blocks(func_ir.blocks)  # the reconstruction goes down a chain of blocks by recursion
         func_ir.blocks = rename_labels(func_ir.blocks)
         func_ir.blocks = in_ssa_form(func_ir.blocks)
@@ -194,16 +195,15 @@ def _meet(names: set[str], typemap: Any, typing: Any) -> bool:
     return None not in came and typing.unify_types(*came) is not None
 
 
-def _copied(func_ir: Any) -> Any:
-    """Copy a function's IR, whose statements and expressions may be changed without changing this one's. What is raised
-    is left out: Numba cannot type it as it is written, before one of its own passes has been there."""
-    new = func_ir.copy()
-    for block in new.blocks.values():
+def _copy_statements(func_ir: Any) -> None:
+    """Copy the statements and expressions of a copy of a function, so that they may be changed without changing the
+    function's. What is raised is left out: Numba cannot type it as it is written, before one of its own passes has been
+    there."""
+    for block in func_ir.blocks.values():
         block.body = [
             ir.StaticRaise(AssertionError, None, inst.loc) if isinstance(inst, ir.Raise) else copied_statement(inst)
             for inst in block.body
         ]
-    return new
 
 
 def copied_statement(inst: Any) -> Any:

@@ -24,7 +24,7 @@ from ..ground.numba_cuda import (
 
 _KINDS: dict[type, int] = {}
 """The way in which statements hold variables, by class: 0 for none, then a variable, an instruction, a sequence, a
-dictionary."""
+dictionary; an expression, which is an instruction that is asked for nothing but its dictionary."""
 
 
 def listing(listed: Callable[[Any, Any], list[Any]]) -> Callable[[Any, Any], list[Any]]:
@@ -50,11 +50,15 @@ def _list(parts: Any, variables: list[Any]) -> None:
             variables.append(part)
         elif kind == 2:
             variables.extend(part.list_vars())
+        elif kind == 5:
+            _list(part._kws.values(), variables)
         else:
             _list(part if kind == 3 else part.values(), variables)
 
 
 def _kind(part: Any) -> int:
+    if type(part) is ir.Expr:
+        return 5
     kinds = (ir.var_types, ir.inst_types, (list, tuple), dict)
     return next((at for at, kind in enumerate(kinds, 1) if isinstance(part, kind)), 0)
 
@@ -128,6 +132,11 @@ def of_block(block: Any) -> tuple[set[str], set[str]]:
     return used, defined
 
 
+def _shape(blocks: dict[int, Any]) -> dict[int, list[int]]:
+    """Return the labels of a function's blocks, and where each leads."""
+    return {label: block.terminator.get_targets() for label, block in blocks.items()}
+
+
 class _Lifetime(VariableLifetime):
     @cached_property
     def usedefs(self) -> Any:
@@ -149,7 +158,10 @@ def when_asked(run: Callable[..., None]) -> Callable[..., None]:
         if func_ir.is_generator or not getattr(func_ir.func_id, "numba_cute_own", False):
             run(self, emit_dels, extend_lifetimes)
             return
-        func_ir.blocks = canonicalize_cfg(func_ir.blocks)
+        shape = _shape(func_ir.blocks)
+        if getattr(func_ir, "cute_canonical", None) != shape:
+            func_ir.blocks = canonicalize_cfg(func_ir.blocks)
+            func_ir.cute_canonical = _shape(func_ir.blocks)
         func_ir.variable_lifetime = _Lifetime(func_ir.blocks)
         func_ir.generator_info = None
         if emit_dels and func_ir.func_id.numba_cute_dels:

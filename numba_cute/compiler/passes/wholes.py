@@ -9,7 +9,7 @@ from typing import Any
 from ...seam import CuteError
 from ..ground.numba_cuda import ir
 from .constants import MATH, Constants, NotConstant, WholeOfTypes
-from .definitions import Place, statements
+from .definitions import Place
 from .typed_constants import TypedConstants
 
 
@@ -17,9 +17,9 @@ def write_down(func_ir: Any, known: Constants, typed: TypedConstants) -> bool:
     """Put in the place of each `int` of such a function of `math` the integer that it gives; say whether there was
     one."""
     changed = False
-    for place, inst in statements(func_ir.blocks):
-        expr = inst.value if isinstance(inst, ir.Assign) else None
-        if isinstance(expr, ir.Expr) and _is_int_of_math(expr, place, known):
+    for place, inst in known.expressions("call"):
+        expr = inst.value
+        if _is_int_of_math(expr, place, known):
             try:
                 inst.value = WholeOfTypes(known.of_expr(expr, place, computing(known, typed)), inst.loc)
                 changed = True

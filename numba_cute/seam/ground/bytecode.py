@@ -201,6 +201,18 @@ def opnames(code: CodeType) -> frozenset[str]:
     return frozenset(o.name for o in operations(code))
 
 
+_DECIDING = frozenset(
+    op for op, name in enumerate(dis.opname) if "_IF_" in name or "WITH" in name or name == "UNARY_NOT"
+)
+
+
+def decides(code: CodeType) -> bool:
+    """Say whether code, or a function in it, may have a condition, a `not` or a `with`. (`not (x in y)` is none.)"""
+    if not knows_bytecode() or not _DECIDING.isdisjoint(code.co_code[::2]):
+        return True
+    return any(decides(c) for c in code.co_consts if isinstance(c, CodeType))
+
+
 def operation_at(code: CodeType, offset: int) -> str:
     """Return the name of the instruction where a frame stands."""
     return dis.opname[code.co_code[offset]] if offset >= 0 else ""

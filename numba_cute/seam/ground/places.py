@@ -157,9 +157,14 @@ def source_of(fn: Any) -> tuple[list[str], int]:
     """Return the lines of a function's source, its own where it wraps another, and the number of the first. OSError:
     there is none. What was given to `exec` has none: since Python 3.13 the text of `python -c` stands in its place,
     under the same name."""
-    if fn.__code__.co_filename == "<string>":
+    file, first = fn.__code__.co_filename, fn.__code__.co_firstlineno
+    if file == "<string>":
         raise OSError("source code not available: it was given to exec")
-    return inspect.getsourcelines(fn.__code__)
+    linecache.checkcache(file)
+    lines = linecache.getlines(file, fn.__globals__)  # `inspect` looks for the module by the files of all
+    if len(lines) < first:
+        raise OSError("could not get source code")
+    return inspect.getblock(lines[first - 1 :]), first
 
 
 def at_line_of(e: E, other: BaseException) -> E:

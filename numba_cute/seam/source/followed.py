@@ -13,6 +13,7 @@ from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from ..ground.backend import current
+from ..ground.bytecode import decides
 from ..ground.leaf import Leaf
 from ..ground.places import source_of
 from .with_statements import opens_elected
@@ -80,6 +81,8 @@ def _is_more(part: ast.AST) -> bool:
 
 def _rewritten(fn: FunctionType) -> FunctionType | None:
     code = fn.__code__
+    if not decides(code):
+        return None
     try:
         lines, first = source_of(fn)
         (body,) = ast.parse(textwrap.dedent("".join(lines))).body
