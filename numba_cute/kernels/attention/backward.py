@@ -41,6 +41,7 @@ STAGES = 2  # of Q and dO, and of dS
 THREADS, CONSUMER_WARPS = 384, 8
 LOAD_WARP, STORE_WARP = 0, 1  # of the first warpgroup; warps STORE_WARP and STORE_WARP + 1 send dQ on
 PRODUCER_REGISTERS, CONSUMER_REGISTERS = 24, 240
+EXACT = {64: 48, 128: 24}  # numbers of P that a thread keeps in Float32 for dS: registers have room for these
 LOG2_E = math.log2(math.e)
 
 
@@ -219,7 +220,7 @@ def make_kernel(form):
     ):  # fmt: skip
         tidx, _, _ = arch.thread_idx()
         start, step = cute.Int32(arch.block_idx()[0]), cute.Int32(arch.grid_dim()[0])
-        warp_idx = arch.make_warp_uniform(arch.warp_idx())
+        warp_idx = arch.make_warp_uniform(divided(tidx, 32))
         if warp_idx == 0:
             cpasync.prefetch_descriptor(tma_q)
             cpasync.prefetch_descriptor(tma_k)
@@ -253,7 +254,7 @@ def make_kernel(form):
             arch.mbarrier_init_fence()
         # In a tile's first round there is no dS of a round before: what stands there is multiplied, and dropped.
         words = cute.recast_ptr(sdS.iterator, dtype=cute.Uint32)
-        for i in cute.range(cute.Int32(tidx), queries * KEYS // 4, THREADS, unroll=1):
+        for i in cute.range(cute.Int32(tidx), cute.Int32(queries * KEYS // 4), cute.Int32(THREADS), unroll=1):
             arch.store(words + 4 * i, (0, 0, 0, 0))
         arch.fence_proxy("async.shared", space="cta")
         arch.sync_threads()
@@ -268,7 +269,7 @@ def make_kernel(form):
                     drawn, tickets, barriers, start, step, order, query_tiles, group, heads, shift,
                 )  # fmt: skip
             elif warp_idx <= STORE_WARP + 1:
-                half = warp_idx - STORE_WARP  # of sdQ, the work of a warpgroup
+                half = cute.Int32(warp_idx - STORE_WARP)  # of sdQ, the work of a warpgroup
                 store(
                     tma_dk, mdK, tma_dv, mdV, sdQ, dq, out_full + half, out_empty + half, half, tickets, told,
                     start, order, query_tiles, group, heads, shift,
@@ -279,6 +280,8 @@ def make_kernel(form):
             thread, lane = cute.Int32(tidx % 128), cute.Int32(tidx % 32)  # of the warpgroup, of the warp
             first_row = cute.Int32((warp_idx - 4) * 16 + lane // 4)  # of the keys; the second one is 8 further on
             place = cute.Int32(lane % 4)  # this thread's columns are 8 j + 2 place and the next
+            own_lse = sLse.iterator + cute.assume(2 * place, divby=2)
+            own_dot = sDot.iterator + cute.assume(2 * place, divby=2)
             of_half = cute.Int32(half * 128)
             s_mma, sum_mma, back_mma = scores.get_slice(of_half), sums.get_slice(of_half), back.get_slice(of_half)
             fK, fV = scores.make_fragment_A(s_mma.partition_A(sK)), scores.make_fragment_A(s_mma.partition_A(sV))
@@ -331,7 +334,7 @@ def make_kernel(form):
                     elif visible < KEYS:
                         leave_out_beyond(rS, cute.Int32(visible - first_row), queries)
                     s = cute.make_tensor(rS.iterator, by_column)
-                    rLse = statistics(sLse, stage, place, queries)
+                    rLse = statistics(own_lse, stage, queries)
                     s.store(cute.math.exp2(s.load() * scale_log2 - rLse.load(), fastmath=True))
                     arch.mbarrier_wait(do_full + stage, phase)
                     warpgroup.wait_group(0)  # for dQ
@@ -346,10 +349,10 @@ def make_kernel(form):
                     multiply(sums, rdV, rP, fdOt[None, None, None, stage], i > 0)
                     warpgroup.commit_group()
                     warpgroup.wait_group(1)  # for dP
-                    rDot = statistics(sDot, stage, place, queries)
+                    rDot = statistics(own_dot, stage, queries)
                     p = cute.make_rmem_tensor(by_column, cute.Float32)
                     p.store(cute.make_tensor(rP.iterator, by_column).load().to(cute.Float32))
-                    for e in cute.range_constexpr(queries // 4):  # registers have room for as many as they are
+                    for e in cute.range_constexpr(EXACT[d]):  # others as dV has them, rounded
                         p[e] = s[e]
                     dp = cute.make_tensor(rdP.iterator, by_column).load()
                     rdS.store((p.load() * (dp - rDot.load())).to(dtype))
