@@ -47,6 +47,7 @@ class Form(NamedTuple):
     block: tuple[int, int] | None = None
     bounded: bool = False
     ring: bool = False
+    lazy: bool = False
 
     @property
     def groups(self):

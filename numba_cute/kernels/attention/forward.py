@@ -13,15 +13,17 @@ from numba import cuda
 
 import numba_cute as cute
 from numba_cute import arch, pipeline, utils
-from numba_cute.nvgpu import cpasync, warpgroup
+from numba_cute.nvgpu import cpasync, warp, warpgroup
 from numba_cute.pipeline import Agent, CooperativeGroup
 
 from . import masks, output, softmax, split
 from .elements import make_elements
 from .form import layouts, multiplies, order_of_p
+from .warps_tiles import multiply as multiply_by_warp
 from .schedule import TICKETS, begin_tickets, draw, next_drawn
 from .walk import make_blocks, make_load, make_mask, make_next, make_ring, sequence, shifted
 
+MOST = 2.0**15
 TURN, CLEARED = 1, 5  # named barriers: the first of those by which warpgroups take turns; values are whole
 
 
@@ -45,6 +47,10 @@ def make_kernel(form):
     (grown, offset), result, narrow, p_order = form.room, form.result, form.narrow, order_of_p(form)
     q_bytes, k_bytes, v_bytes = 64 * d * bytes_each, tile_n * d * bytes_each, tile_n * dv * bytes_each
     p_shape = values_mma.partition_shape_A((64, tile_n))
+    lazy = form.lazy
+    alone = cute.make_tiled_mma(warp.MmaF16BF16Op(dtype, cute.Float32, (16, 8, 16)), (1, 1, 1), (16, 16, 16))
+    along = cute.make_copy_atom(warp.LdMatrix8x8x16bOp(False, 4), dtype)
+    copy_q, copy_k = cute.make_tiled_copy_A(along, alone), cute.make_tiled_copy_B(along, alone)
     q_tile = 64 if pack == 1 else (pack, 64 // pack)
     heads_of_tile = 1 if pack > 1 else group  # tile heads that share the keys and values of one
 
@@ -75,6 +81,18 @@ def make_kernel(form):
             adds = values_mma.set(warpgroup.Field.ACCUMULATE, accumulate or k > 0)
             cute.gemm(adds, acc, rP[None, None, k], tV[None, None, k, stage], acc)
         warpgroup.commit_group()
+
+    @cuda.jit
+    def again(sQ, sK, acc, tile, stage, thread):
+        """Compute a warp's rows of S = Q K^T once more, by the warp alone: what stands there are exponentials."""
+        acc.fill(0)
+        by_warp = cute.make_tensor(acc.iterator, cute.make_layout((4, 1, tile_n // 8), stride=(1, 0, 4)))
+        own_q = cute.local_tile(sQ[None, None, tile], (16, 16), (cute.Int32(thread // 32), None))
+        own_k = cute.local_tile(sK[None, None, stage], (tile_n, 16), (0, None))
+        multiply_by_warp(alone, copy_q, copy_k, thread % 32, own_q[None, None, 0], own_k[None, None, 0], by_warp)
+        for k in cute.range(1, d // 16, unroll=1):
+            multiply_by_warp(alone, copy_q, copy_k, thread % 32, own_q[None, None, k], own_k[None, None, k], by_warp)
+        arch.sync_warp()
 
     @cuda.jit
     def leave(rO, factor, lse, mO, mL, cu_q, queries, m, head, b, row, part, splits):
@@ -280,8 +298,9 @@ def make_kernel(form):
                 if cute.const_expr(turns):
                     next_one.arrive()
                 warpgroup.wait_group(0)
-                full_k.release()
-                full_k.advance()
+                if cute.const_expr(not lazy):
+                    full_k.release()
+                    full_k.advance()
                 while True:
                     arch.sync_warp()
                     m, head, b, part = tile_of(index, order, splits)
@@ -295,8 +314,9 @@ def make_kernel(form):
                     own_scale, own_log2 = scales_of(by_q, by_k, b, head // heads_of_tile, scale, scale_log2)
                     for r in cute.range_constexpr(2):
                         highest[r], total[r] = softmax.lowest(own_log2), 0
-                    if end - begin == 1:
-                        full_q.release()
+                    if cute.const_expr(not lazy):
+                        if end - begin == 1:
+                            full_q.release()
                     last, partial = block_at(end - 1, m, head, b, listed)
                     if cute.const_expr(not narrow and (cu_k is not None or used is not None)):
                         after = end if block is None else last + 1
@@ -315,10 +335,29 @@ def make_kernel(form):
 
                     at_q = arch.make_warp_uniform(full_q.state.index)
                     at, n, adds = cute.Int32(end - 1), cute.Int32(last), False
+                    exact, masked = True, True  # whether maxima are found: where a row may have none yet
                     ask_at = at  # of a ring, the next place at which to ask what is seen
                     while True:
-                        moved = softmax.raise_maxima(scores, highest, total, factor, own_log2, cute.Float32(grown))
-                        softmax.exponentials(scores, highest, total, own_log2, cute.Float32(offset))
+                        moved = False
+                        if cute.const_expr(lazy):
+                            while True:
+                                if exact:
+                                    moved = softmax.raise_maxima(
+                                        scores, highest, total, factor, own_log2, cute.Float32(grown)
+                                    )
+                                if not softmax.exponentials_below(
+                                    scores, highest, total, own_log2, cute.Float32(offset), cute.Float32(MOST)
+                                ):
+                                    break
+                                again(sQ, sK, rS, at_q, full_k.state.index, tidx % 128)
+                                exact = True
+                            if at == begin:
+                                full_q.release()
+                            full_k.release()
+                            full_k.advance()
+                        else:
+                            moved = softmax.raise_maxima(scores, highest, total, factor, own_log2, cute.Float32(grown))
+                            softmax.exponentials(scores, highest, total, own_log2, cute.Float32(offset))
                         warpgroup.wait_group(0, after=total)  # the softmax runs beside P V
                         if adds:
                             full_v.release()
@@ -343,10 +382,11 @@ def make_kernel(form):
                         warpgroup.wait_group(1)
                         if cute.const_expr(turns):
                             next_one.arrive()
-                        full_k.release()
-                        full_k.advance()
-                        if at == begin:
-                            full_q.release()
+                        if cute.const_expr(not lazy):
+                            full_k.release()
+                            full_k.advance()
+                            if at == begin:
+                                full_q.release()
                         if cute.const_expr(score is not None):
                             change(scores, n, place, column, b, head, aux, own_scale, rows_q, rows_k)
                         if cute.const_expr(asked is not None):
@@ -359,8 +399,13 @@ def make_kernel(form):
                                     scores, at, first, whole_end, place, column, rows_k, listed
                                 )  # fmt: skip
                         elif cute.const_expr(has_right or has_left):
-                            if n >= whole_end or n < whole_begin:
+                            exact = masked
+                            masked = n >= whole_end or n < whole_begin
+                            if masked:
+                                exact = True
                                 mask(scores, n, place, column, rows_q, rows_k, left, right)
+                        else:
+                            exact = False
 
                     if cute.const_expr(sink is not None):
                         for r in cute.range_constexpr(2):
@@ -401,8 +446,9 @@ def make_kernel(form):
                     warpgroup.wait_group(0)
                     if not more:
                         break
-                    full_k.release()
-                    full_k.advance()
+                    if cute.const_expr(not lazy):
+                        full_k.release()
+                        full_k.advance()
 
             if cute.const_expr(turns):
                 if w == 0:

@@ -47,6 +47,7 @@ class Options(NamedTuple):
     splits: int | None = None
     mask: Any = None
     block: tuple[int, int] | None = None
+    lazy: bool = False
 
 
 class Lengths(NamedTuple):
@@ -207,6 +208,7 @@ def form_of(q, k, v, queries, lengths, options):
     form = form._replace(tile_m=tile_m, tile_n=tile_n)
     fits = smem_of(form._replace(q_stages=2)) <= SMEM
     q_stages = (2 if fits else 1) if options.q_stages is None else options.q_stages
+    form = form._replace(lazy=options.lazy)
     form = form._replace(turns=turns and tile_m > 64, draws=draws, q_stages=q_stages)
     deep = (few or form.narrow) and options.stages is None
     return form._replace(stages=stages_of(form)) if deep else form

@@ -75,6 +75,20 @@ def exponentials(scores, highest, total, scale_log2, offset):
 
 
 @cuda.jit
+def exponentials_below(scores, highest, total, scale_log2, offset, most):
+    """Replace scores by exponentials, as `exponentials` does, and add them to `total` unless their sum is more than
+    `most` in a row of this warp. Gives whether it is: then the scores are needed again. A whole warp."""
+    sums = cute.make_rmem_tensor(ROWS, cute.Float32)
+    sums.fill(0)
+    exponentials(scores, highest, sums, scale_log2, offset)
+    beyond = arch.vote_any_sync(cute.max(sums[0], sums[1]) > most)
+    if not beyond:
+        for r in cute.range_constexpr(ROWS):
+            total[r] += sums[r]
+    return beyond
+
+
+@cuda.jit
 def scale_rows(acc, factor):
     """Multiply each row of an accumulator by its factor."""
     rows = rows_of(acc)
