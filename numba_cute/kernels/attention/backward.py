@@ -123,13 +123,11 @@ def make_kernel(form):
         publish(out_full + half)
 
     @cuda.jit
-    def load_rows(tma, of, to, numbers, place, to_numbers, stage, full, more):
-        """Load a tile of Q or dO, and a number of each of its queries, to an empty stage. more: bytes that come
-        beside."""
-        if arch.elect_one():
-            arch.mbarrier_arrive_and_expect_tx(full + stage, q_bytes + 4 * queries + more)
-            load_numbers(numbers, place, to_numbers[None, stage], full + stage, queries)
-        cute.copy(tma, of, to[None, stage], tma_bar_ptr=full + stage)
+    def load_numbers_of(numbers, place, to_numbers, stage, full, more):
+        """Load a number of each query of a tile to an empty stage, where its rows come too. more: bytes beside them.
+        One thread."""
+        arch.mbarrier_arrive_and_expect_tx(full + stage, q_bytes + 4 * queries + more)
+        load_numbers(numbers, place, to_numbers[None, stage], full + stage, queries)
 
     @cuda.jit
     def load(
@@ -158,17 +156,20 @@ def make_kernel(form):
                 row = cute.Int32((batch * heads * group + q_head) * query_tiles)
                 for m in cute.range(first, query_tiles, unroll=1):
                     stage, phase = cute.Int32(count & 1), cute.Int32(count >> 1 & 1)
-                    place = cute.assume(cute.Int32(row + m) * queries, divby=16)
+                    place = cute.assume(cute.Int64(cute.Uint32(row + m)) * queries, divby=16)
                     begins = member == 0 and m == first  # the tile of keys, which comes with its first queries
                     more = 2 * k_bytes if begins else 0
                     arch.mbarrier_wait(empty + stage, phase ^ 1)
-                    load_rows(tma_q, tQgQ[None, m], tQsQ, lse, place, sLse, stage, q_full, more)
+                    if arch.elect_one():
+                        load_numbers_of(lse, place, sLse, stage, q_full, more)
+                        load_numbers_of(dot, place, sDot, stage, do_full, 0)
+                    cute.copy(tma_q, tQgQ[None, m], tQsQ[None, stage], tma_bar_ptr=q_full + stage)
                     if begins:
                         arch.mbarrier_wait(kv_empty, turns & 1 ^ 1)
                         turns = cute.Int32(turns + 1)
                         load_tile(tma_k, mK, sK, (KEYS, d), key_tile, head, batch, q_full + stage)
                         load_tile(tma_v, mV, sV, (KEYS, d), key_tile, head, batch, q_full + stage)
-                    load_rows(tma_do, tOgO[None, m], tOsO, dot, place, sDot, stage, do_full, 0)
+                    cute.copy(tma_do, tOgO[None, m], tOsO[None, stage], tma_bar_ptr=do_full + stage)
                     count = cute.Int32(count + 1)
             tile = next_drawn(draw(drawn), drawn, order.tiles, step, tickets, told, given)
             given = cute.Int32(given + 1)
@@ -193,7 +194,7 @@ def make_kernel(form):
                 for m in cute.range(first, query_tiles, unroll=1):
                     arch.mbarrier_wait(out_full, times & 1)
                     if arch.elect_one():
-                        to = cute.assume(cute.Int64(cute.Int32(row + m) * 2 + half) * part, divby=256)
+                        to = cute.assume(cute.Int64(cute.Uint32((row + m) * 2 + half)) * part, divby=256)
                         cute.copy(add, mine, cute.make_tensor(dq.iterator + to, cute.make_layout(part)))
                         arch.cp_async_bulk_commit_group()
                         arch.cp_async_bulk_wait_group(0, read=True)
@@ -204,7 +205,7 @@ def make_kernel(form):
                 to = cute.local_tile(coords[None, None, head, batch], (64, d), (None, 0))
                 ts, tg = cpasync.tma_partition(tma, 0, alone, cute.group_modes(sOut, 0, 2), cute.group_modes(to, 0, 2))
                 arch.mbarrier_wait(out_full, times & 1)
-                cute.copy(tma, ts, tg[None, 2 * key_tile + half])
+                cute.copy(tma, ts, tg[None, cute.Int32(2 * key_tile + half)])
                 if arch.elect_one():
                     arch.cp_async_bulk_commit_group()
                     arch.cp_async_bulk_wait_group(0, read=True)
@@ -291,7 +292,7 @@ def make_kernel(form):
             fKt = back.make_fragment_A(back_mma.partition_A(turned(sK)))
             fdS = back.make_fragment_B(back_mma.partition_B(sdS))
             dS_out = cute.make_tiled_copy_S(store_ds, cute.make_tiled_copy_C_atom(store_ds, scores))
-            to_dS = dS_out.get_slice(of_half + thread).partition_D(turned(sdS))
+            to_dS = dS_out.get_slice(cute.Int32(of_half + thread)).partition_D(turned(sdS))
             ds_held = cute.make_layout(cute.shape(to_dS[None, None, None, 0]))
             mine = cute.make_tensor(
                 sdQ.iterator + cute.assume(half * part + 4 * thread, divby=4),
@@ -374,9 +375,10 @@ def make_kernel(form):
                 warpgroup.fence()
                 multiply(back, rdQ, fKt, fdS[None, None, None, stage ^ 1], False)
                 warpgroup.commit_group()
-                release(empty + (stage ^ 1))
                 warpgroup.wait_group(0)
-                release(kv_empty)
+                if arch.elect_one():
+                    arch.mbarrier_arrive(empty + (stage ^ 1))
+                    arch.mbarrier_arrive(kv_empty)
                 arch.mbarrier_wait(out_empty + half, stage)
                 cute.autovec_copy(cute.make_tensor(rdQ.iterator, mine_layout), mine)
                 publish(out_full + half)
