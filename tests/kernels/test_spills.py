@@ -57,7 +57,6 @@ WORST = {
 """Of each kernel what spilled once."""
 
 
-
 def _marks(name):
     return [pytest.mark.slow] * (name not in ("matmul", "norm backward"))
 
