@@ -19,9 +19,9 @@ from numba_cute.pipeline import Agent, CooperativeGroup
 from . import masks, output, softmax, split
 from .elements import make_elements
 from .form import layouts, multiplies, order_of_p
-from .warps_tiles import multiply as multiply_by_warp
 from .schedule import TICKETS, begin_tickets, draw, next_drawn
 from .walk import make_blocks, make_load, make_mask, make_next, make_ring, sequence, shifted
+from .warps_tiles import multiply as multiply_by_warp
 
 MOST = 2.0**15
 TURN, CLEARED = 1, 5  # named barriers: the first of those by which warpgroups take turns; values are whole
