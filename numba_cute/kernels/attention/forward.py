@@ -23,7 +23,7 @@ from .schedule import TICKETS, begin_tickets, draw, next_drawn
 from .walk import make_blocks, make_load, make_mask, make_next, make_ring, sequence, shifted
 from .warps_tiles import multiply as multiply_by_warp
 
-MOST = 2.0**15
+MOST = 2.0**15  # of a thread's exponentials of a row of a block, together: less than a Float16 holds
 TURN, CLEARED = 1, 5  # named barriers: the first of those by which warpgroups take turns; values are whole
 
 
