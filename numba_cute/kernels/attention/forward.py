@@ -313,7 +313,7 @@ def make_kernel(form):
                     place = cute.Int32(m * tile_m + row)
                     own_scale, own_log2 = scales_of(by_q, by_k, b, head // heads_of_tile, scale, scale_log2)
                     for r in cute.range_constexpr(2):
-                        highest[r], total[r] = softmax.lowest(own_log2), 0
+                        highest[r], total[r] = softmax.LOWEST, 0
                     if cute.const_expr(not lazy):
                         if end - begin == 1:
                             full_q.release()
@@ -412,7 +412,7 @@ def make_kernel(form):
                             _, own_head, _ = row_of(place, r, head)
                             sinks[r] = sink[own_head]
                     of_sinks = None if sink is None else sinks
-                    softmax.finish(highest, total, factor, lse, own_log2, of_sinks, cute.Float32(offset))
+                    softmax.finish(highest, total, factor, lse, of_sinks, cute.Float32(offset))
                     if cute.const_expr(by_v is not None):
                         for r in cute.range_constexpr(2):
                             factor[r] *= by_v[b, head // heads_of_tile]
