@@ -13,17 +13,16 @@ from numba import cuda
 
 import numba_cute as cute
 from numba_cute import arch, pipeline, utils
-from numba_cute.nvgpu import cpasync, warp, warpgroup
+from numba_cute.nvgpu import cpasync, warpgroup
 from numba_cute.pipeline import Agent, CooperativeGroup
 
 from . import masks, output, softmax, split
+from .again import MOST, make_again
 from .elements import make_elements
 from .form import layouts, multiplies, order_of_p
 from .schedule import TICKETS, begin_tickets, draw, next_drawn
 from .walk import make_blocks, make_load, make_mask, make_next, make_ring, sequence, shifted
-from .warps_tiles import multiply as multiply_by_warp
 
-MOST = 2.0**15  # of a thread's exponentials of a row of a block, together: less than a Float16 holds
 TURN, CLEARED = 1, 5  # named barriers: the first of those by which warpgroups take turns; values are whole
 
 
@@ -47,10 +46,7 @@ def make_kernel(form):
     (grown, offset), result, narrow, p_order = form.room, form.result, form.narrow, order_of_p(form)
     q_bytes, k_bytes, v_bytes = 64 * d * bytes_each, tile_n * d * bytes_each, tile_n * dv * bytes_each
     p_shape = values_mma.partition_shape_A((64, tile_n))
-    lazy = form.lazy
-    alone = cute.make_tiled_mma(warp.MmaF16BF16Op(dtype, cute.Float32, (16, 8, 16)), (1, 1, 1), (16, 16, 16))
-    along = cute.make_copy_atom(warp.LdMatrix8x8x16bOp(False, 4), dtype)
-    copy_q, copy_k = cute.make_tiled_copy_A(along, alone), cute.make_tiled_copy_B(along, alone)
+    lazy, again = form.lazy, make_again(form)
     q_tile = 64 if pack == 1 else (pack, 64 // pack)
     heads_of_tile = 1 if pack > 1 else group  # tile heads that share the keys and values of one
 
@@ -81,18 +77,6 @@ def make_kernel(form):
             adds = values_mma.set(warpgroup.Field.ACCUMULATE, accumulate or k > 0)
             cute.gemm(adds, acc, rP[None, None, k], tV[None, None, k, stage], acc)
         warpgroup.commit_group()
-
-    @cuda.jit
-    def again(sQ, sK, acc, tile, stage, thread):
-        """Compute a warp's rows of S = Q K^T once more, by the warp alone: what stands there are exponentials."""
-        acc.fill(0)
-        by_warp = cute.make_tensor(acc.iterator, cute.make_layout((4, 1, tile_n // 8), stride=(1, 0, 4)))
-        own_q = cute.local_tile(sQ[None, None, tile], (16, 16), (cute.Int32(thread // 32), None))
-        own_k = cute.local_tile(sK[None, None, stage], (tile_n, 16), (0, None))
-        multiply_by_warp(alone, copy_q, copy_k, thread % 32, own_q[None, None, 0], own_k[None, None, 0], by_warp)
-        for k in cute.range(1, d // 16, unroll=1):
-            multiply_by_warp(alone, copy_q, copy_k, thread % 32, own_q[None, None, k], own_k[None, None, k], by_warp)
-        arch.sync_warp()
 
     @cuda.jit
     def leave(rO, factor, lse, mO, mL, cu_q, queries, m, head, b, row, part, splits):

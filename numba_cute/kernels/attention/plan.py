@@ -26,9 +26,9 @@ class Options(NamedTuple):
     all; the last query's own key is the last key. score: `score(s, batch, head, query, key, *aux)`, what becomes of a
     scaled score, or None. mask: `mask(batch, head, query, key, *aux)`, whether the query sees the key, or None. block:
     queries and keys of the blocks that lists say are visited, or None. most_queries: of the longest sequence, where
-    they have their own lengths. tile: (queries, keys) of a tile. turns, draws, pack, q_stages, cluster, stages, lazy: as
-    of `Form`. section: query heads that are done side by side. splits: CTAs that share a tile's keys. None for what is
-    best.
+    they have their own lengths. tile: (queries, keys) of a tile. turns, draws, pack, q_stages, cluster, stages, lazy:
+    as of `Form`. section: query heads that are done side by side. splits: CTAs that share a tile's keys. None for what
+    is best.
     """
 
     scale: float
@@ -76,9 +76,9 @@ def smem_of(form):
 
 def habit_of(form):
     """Give the fastest settings that were measured for a form, by its greater head dimension and by whether it has a
-    window ("ends"): `turns` where no cluster shares keys, `lazy`, `cluster` and `stages` of the form (False, 1 and 2 for
-    what is not there), and `keys`, the most of a tile that is a CTA's own (176, or 128). That of 8 bits has more room, and
-    takes turns alike."""
+    window ("ends"): `turns` where no cluster shares keys, `lazy`, `cluster` and `stages` of the form (False, 1 and 2
+    for what is not there), and `keys`, the most of a tile that is a CTA's own (176, or 128). That of 8 bits has more
+    room, and takes turns alike."""
     widest, habits = max(form.d, form.dv), tuning.numbers("flash_attention").habits
     found = habits.get(f"{widest},ends" if form.left or form.right else widest, {})
     return {"turns": max(form.d, form.dv) <= 64} if form.narrow else found
