@@ -16,8 +16,8 @@ ROWS = 2  # of a thread, in a warpgroup's accumulator
 GROWN = 8.0  # maxima are raised, and results scaled, when one has grown by this power of 2: P stays below 2^8
 LN_2, LOG2_E = math.log(2), math.log2(math.e)
 LOWEST = -3.4e38
-"""What a row's maximum begins with, before it has a score: a finite number, about the least that a Float32 holds, so
-that a row all of whose scores are -inf needs no care."""
+"""The maximum of a row that has no score yet, a logarithm: finite, about the least that a Float32 holds, so that a row
+all of whose scores are -inf needs no care."""
 
 
 @cuda.jit
