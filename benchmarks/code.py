@@ -26,12 +26,13 @@ import numba_cute as cute
 from numba_cute import config
 
 from . import harness
-from .code_kernels import FILES, MARK, OURS, THEIRS, File, figures_of
+from .code_kernels import BLOCKS, FILES, MARK, OURS, THEIRS, File, figures_of
 from .harness import ROOT, Entry, Figure, Result
 
 KEPT = harness.RESULTS / "code.json"
 SHOWN = ("registers", "spill_stores", "spill_loads", "all", "loop")
 MADE_WITH = ("numba", "numba-cuda", "nvidia-nvvm", "nvidia-cuda-nvcc")
+WIDTHS = 12, 14, 14, 12, 14, 14
 LOOP_SLACK, ALL_SLACK = 9, 0.03
 """How many more instructions the main loop may have than is kept, and of all instructions which part more."""
 
@@ -98,8 +99,9 @@ def comparable() -> bool:
 
 
 def table(found: dict[str, dict[str, Any]]) -> str:
-    """The figures in lines, NVIDIA's before a stroke where they are known."""
-    lines = [f"{'NVIDIA / ours':46}{'registers':>12}{'spills':>14}{'all':>14}{'loop':>12}{'other in it':>14}"]
+    """The figures in lines, NVIDIA's before a stroke where they are known, and then the `ratios`."""
+    heads = zip(("registers", "spills", "all", "loop", "other in it", "ratios"), WIDTHS)
+    lines = [f"{'NVIDIA / ours':46}" + "".join(f"{head:>{width}}" for head, width in heads)]
     for name, ours in found.items():
         if "refused" in ours:
             lines.append(f"{name:46}{ours['refused']}")
@@ -113,9 +115,22 @@ def table(found: dict[str, dict[str, Any]]) -> str:
             both(ours["all"], theirs and theirs.all),
             both(ours["loop"] or "–", theirs and (theirs.loop or "–")),
             both(ours["loop_kinds"]["other"] if ours["loop"] else "–", theirs and (theirs.loop_other or "–")),
+            ratios(name, ours),
         ]
-        lines.append(f"{name:46}" + "".join(f"{cell:>{w}}" for cell, w in zip(cells, (12, 14, 14, 12, 14))))
+        lines.append((f"{name:46}" + "".join(f"{cell:>{w}}" for cell, w in zip(cells, WIDTHS))).rstrip())
     return "\n".join(lines)
+
+
+def ratios(name: str, ours: dict[str, Any]) -> str:
+    """How many times as many instructions as theirs a kernel has, in all and in the loop, as `table` says it: with a
+    loop for as many keys, or queries, of a block as theirs (`BLOCKS`)."""
+    theirs = THEIRS.get(name)
+    if theirs is None:
+        return ""
+    block, own_block = BLOCKS.get(name, (1, 1))
+    loop = ours["loop"] * block / own_block
+    every = (ours["all"] - ours["loop"] + loop) / theirs.all
+    return f"{every:.2f}, {loop / theirs.loop:.2f}" if theirs.loop else f"{every:.2f}"
 
 
 def grown(name: str, made: Any) -> list[str]:

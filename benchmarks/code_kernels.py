@@ -255,6 +255,10 @@ THEIRS = {
 """By the name of a kernel of `OURS` or `FILES`, the figures of the pair's other side. Attention is beside
 FlashAttention's kernels and rows are beside Quack's, which are other sources."""
 
+BLOCKS = {"attention forward d 128, all": (128, 176), "attention backward d 128, causal": (64, 80)}
+"""By name, where they differ, the keys (backward: the queries) of a block of theirs, and of ours: one round of the main
+loop. Ratios are of instructions for each."""
+
 
 def main(root: str, file: str, target: str, *arguments: str) -> None:
     """Compile a file of a checkout, and print the figures of its first kernel, or why there is none."""

@@ -3,10 +3,13 @@
 
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 
 from benchmarks import code, code_kernels, machine_code
 from numba_cute.compiler.host.ptxas import Resources
+from numba_cute.kernels.attention import plan
+from numba_cute.kernels.attention.options import HEAD_DIMS
 
 SASS = """
 .text.kernel:
@@ -74,6 +77,17 @@ def test_what_has_grown_is_told(monkeypatch):
     assert 'python -m benchmarks code --kernels "a kernel"' in told[0]
     monkeypatch.setattr(code, "comparable", lambda: False)
     assert code.grown("a kernel", made) == []
+
+
+def test_blocks_are_those_of_the_plans_and_loops_are_compared_by_them():
+    q = np.zeros((1, 1024, 2, 128), code_kernels.BF16)
+    keys = plan.form_of(q, q, q, 1024, plan.ALL, plan.Options(1.0)).tile_n
+    own = {"attention forward d 128, all": keys, "attention backward d 128, causal": HEAD_DIMS[128]}
+    assert {name: blocks[1] for name, blocks in code_kernels.BLOCKS.items()} == own
+    name, (block, own_block) = next(iter(code_kernels.BLOCKS.items()))
+    theirs = code_kernels.THEIRS[name]
+    rest, loop = theirs.all - theirs.loop, theirs.loop * own_block // block
+    assert code.ratios(name, {"all": rest + loop, "loop": loop}) == "1.00, 1.00"
 
 
 def test_each_kernel_beside_nvidias_is_compiled_and_kept():

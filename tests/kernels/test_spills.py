@@ -57,14 +57,8 @@ WORST = {
 """Of each kernel what spilled once."""
 
 
-STILL = "matmul, the last round's tiles shared"
-
-
 def _marks(name):
-    still = [pytest.mark.xfail(reason="8 bytes, of an index through the loop over tiles", strict=True)] * (
-        name == STILL
-    )
-    return still + [pytest.mark.slow] * (name not in ("matmul", "norm backward"))
+    return [pytest.mark.slow] * (name not in ("matmul", "norm backward"))
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=_marks(n)) for n in WORST])

@@ -24,12 +24,12 @@ def turned(t):
     return cute.make_tensor(t.iterator, cute.select(t.layout, [1, 0, *range(2, cute.rank(t))]))
 
 
-def statistics(sums, stage, place, queries):
-    """Return this thread's part of a stage of one number a query: (2, 1, queries / 8), its columns of S^T."""
+def statistics(sums, stage, queries):
+    """Return this thread's part of a stage of one number a query: (2, 1, queries / 8), its columns of S^T. sums: where
+    the thread's first one stands in the first stage."""
     held = cute.make_rmem_tensor((2, 1, queries // 8), cute.Float32)
     mine = cute.make_tensor(
-        sums.iterator + cute.assume(stage * queries + 2 * place, divby=2),
-        cute.make_layout((2, 1, queries // 8), stride=(1, 0, 8)),
+        sums + cute.assume(stage * queries, divby=2), cute.make_layout((2, 1, queries // 8), stride=(1, 0, 8))
     )
     cute.autovec_copy(mine, held)
     return held
@@ -63,13 +63,16 @@ def release(barrier):
 def leave_out(rS, last, queries):
     """Mask the keys of this thread's two rows of S^T that its columns, two of each 8 of so many `queries`, do not see.
     last: of the keys that the first column sees, seen from the first row. queries: known when it is compiled."""
-    columns = before(-last)  # that do not see the first row; the second is 8 keys further on
-    hidden = cute.make_rmem_tensor(2, cute.Uint32)  # of each row, the columns, 32 at most
-    for r in cute.range_constexpr(2):
-        hidden[r] = lowest(columns + 2 * r)
-    for i in cute.range_constexpr(queries // 2):
-        if hidden[i // 2 % 2] & (1 << i // 4 * 2 + i % 2) != 0:
-            rS[i] = -math.inf
+    columns = queries // 4
+    for first in cute.range_constexpr(0, columns + 2, 32):
+        # a bit for each column that the second row does not see; the first, 8 keys before, does not see two fewer
+        hidden = lowest(before(-last) + 2 - first)
+        for column in cute.range_constexpr(first, min(first + 32, columns + 2)):
+            if hidden & (1 << (column - first)) != 0:
+                if cute.const_expr(column < columns):
+                    rS[column // 2 * 4 + 2 + column % 2] = -math.inf
+                if cute.const_expr(column >= 2):
+                    rS[column // 2 * 4 - 4 + column % 2] = -math.inf
 
 
 @cuda.jit

@@ -24,7 +24,9 @@ class Form(NamedTuple):
     shared memory. mask: says which keys a query sees, or None. block: queries and keys of the blocks of which lists say
     that they are visited, multiples of a tile's, or None. bounded: whether lists may name blocks of keys that there are
     not, or that no window sees. ring: whether keys are those of several GPUs, which a walk through them brings
-    (`kernels/distributed/keys.py`) and says which blocks are visited, in the place of lists.
+    (`kernels/distributed/keys.py`) and says which blocks are visited, in the place of lists. lazy: whether rows' maxima
+    are found only in blocks before which a row may have seen no key; in others exponentials are relative to the maximum
+    so far, and where they grow too much a warp computes its scores again. Of scores as they are, of 16 bits.
     """
 
     dtype: cute.DType
@@ -47,6 +49,7 @@ class Form(NamedTuple):
     block: tuple[int, int] | None = None
     bounded: bool = False
     ring: bool = False
+    lazy: bool = False
 
     @property
     def groups(self):

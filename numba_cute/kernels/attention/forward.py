@@ -17,6 +17,7 @@ from numba_cute.nvgpu import cpasync, warpgroup
 from numba_cute.pipeline import Agent, CooperativeGroup
 
 from . import masks, output, softmax, split
+from .again import MOST, make_again
 from .elements import make_elements
 from .form import layouts, multiplies, order_of_p
 from .schedule import TICKETS, begin_tickets, draw, next_drawn
@@ -45,6 +46,7 @@ def make_kernel(form):
     (grown, offset), result, narrow, p_order = form.room, form.result, form.narrow, order_of_p(form)
     q_bytes, k_bytes, v_bytes = 64 * d * bytes_each, tile_n * d * bytes_each, tile_n * dv * bytes_each
     p_shape = values_mma.partition_shape_A((64, tile_n))
+    lazy, again = form.lazy, make_again(form)
     q_tile = 64 if pack == 1 else (pack, 64 // pack)
     heads_of_tile = 1 if pack > 1 else group  # tile heads that share the keys and values of one
 
@@ -280,8 +282,9 @@ def make_kernel(form):
                 if cute.const_expr(turns):
                     next_one.arrive()
                 warpgroup.wait_group(0)
-                full_k.release()
-                full_k.advance()
+                if cute.const_expr(not lazy):
+                    full_k.release()
+                    full_k.advance()
                 while True:
                     arch.sync_warp()
                     m, head, b, part = tile_of(index, order, splits)
@@ -294,9 +297,10 @@ def make_kernel(form):
                     place = cute.Int32(m * tile_m + row)
                     own_scale, own_log2 = scales_of(by_q, by_k, b, head // heads_of_tile, scale, scale_log2)
                     for r in cute.range_constexpr(2):
-                        highest[r], total[r] = softmax.lowest(own_log2), 0
-                    if end - begin == 1:
-                        full_q.release()
+                        highest[r], total[r] = softmax.LOWEST, 0
+                    if cute.const_expr(not lazy):
+                        if end - begin == 1:
+                            full_q.release()
                     last, partial = block_at(end - 1, m, head, b, listed)
                     if cute.const_expr(not narrow and (cu_k is not None or used is not None)):
                         after = end if block is None else last + 1
@@ -315,10 +319,29 @@ def make_kernel(form):
 
                     at_q = arch.make_warp_uniform(full_q.state.index)
                     at, n, adds = cute.Int32(end - 1), cute.Int32(last), False
+                    exact, masked = True, True  # whether maxima are found: where a row may have none yet
                     ask_at = at  # of a ring, the next place at which to ask what is seen
                     while True:
-                        moved = softmax.raise_maxima(scores, highest, total, factor, own_log2, cute.Float32(grown))
-                        softmax.exponentials(scores, highest, total, own_log2, cute.Float32(offset))
+                        moved = False
+                        if cute.const_expr(lazy):
+                            while True:
+                                if exact:
+                                    moved = softmax.raise_maxima(
+                                        scores, highest, total, factor, own_log2, cute.Float32(grown)
+                                    )
+                                if not softmax.exponentials_below(
+                                    scores, highest, total, own_log2, cute.Float32(offset), cute.Float32(MOST)
+                                ):
+                                    break
+                                again(sQ, sK, rS, at_q, full_k.state.index, tidx % 128)
+                                exact = True
+                            if at == begin:
+                                full_q.release()
+                            full_k.release()
+                            full_k.advance()
+                        else:
+                            moved = softmax.raise_maxima(scores, highest, total, factor, own_log2, cute.Float32(grown))
+                            softmax.exponentials(scores, highest, total, own_log2, cute.Float32(offset))
                         warpgroup.wait_group(0, after=total)  # the softmax runs beside P V
                         if adds:
                             full_v.release()
@@ -343,10 +366,11 @@ def make_kernel(form):
                         warpgroup.wait_group(1)
                         if cute.const_expr(turns):
                             next_one.arrive()
-                        full_k.release()
-                        full_k.advance()
-                        if at == begin:
-                            full_q.release()
+                        if cute.const_expr(not lazy):
+                            full_k.release()
+                            full_k.advance()
+                            if at == begin:
+                                full_q.release()
                         if cute.const_expr(score is not None):
                             change(scores, n, place, column, b, head, aux, own_scale, rows_q, rows_k)
                         if cute.const_expr(asked is not None):
@@ -359,15 +383,20 @@ def make_kernel(form):
                                     scores, at, first, whole_end, place, column, rows_k, listed
                                 )  # fmt: skip
                         elif cute.const_expr(has_right or has_left):
-                            if n >= whole_end or n < whole_begin:
+                            exact = masked
+                            masked = n >= whole_end or n < whole_begin
+                            if masked:
+                                exact = True
                                 mask(scores, n, place, column, rows_q, rows_k, left, right)
+                        else:
+                            exact = False
 
                     if cute.const_expr(sink is not None):
                         for r in cute.range_constexpr(2):
                             _, own_head, _ = row_of(place, r, head)
                             sinks[r] = sink[own_head]
                     of_sinks = None if sink is None else sinks
-                    softmax.finish(highest, total, factor, lse, own_log2, of_sinks, cute.Float32(offset))
+                    softmax.finish(highest, total, factor, lse, of_sinks, cute.Float32(offset))
                     if cute.const_expr(by_v is not None):
                         for r in cute.range_constexpr(2):
                             factor[r] *= by_v[b, head // heads_of_tile]
@@ -401,8 +430,9 @@ def make_kernel(form):
                     warpgroup.wait_group(0)
                     if not more:
                         break
-                    full_k.release()
-                    full_k.advance()
+                    if cute.const_expr(not lazy):
+                        full_k.release()
+                        full_k.advance()
 
             if cute.const_expr(turns):
                 if w == 0:

@@ -375,7 +375,7 @@ def make_kernel(form):
                 own_tile = cute.Int32(tile * cluster + rank)
                 seen_whole = whole_of(own_tile, queries, length)
                 for r in cute.range_constexpr(2):
-                    highest[r], total[r], factor[r] = softmax.lowest(scale_log2), 0, 1
+                    highest[r], total[r], factor[r] = softmax.LOWEST, 0, 1
                 n, adds = cute.Int32(end - 1), False
                 full_left.wait()
                 full_q.wait()
@@ -422,7 +422,7 @@ def make_kernel(form):
                     warpgroup.fence()
                     multiply_scores(tQ, tL, tX, tR, rS, full_left.state.index, full_right.state.index)
                     warpgroup.wait_group(0)
-                softmax.finish(highest, total, factor, lse, scale_log2, None, cute.Float32(0))
+                softmax.finish(highest, total, factor, lse, None, cute.Float32(0))
                 free.arrive_and_wait()
                 if thread % 4 == 0:
                     place = b if splits is None else (b, part)

@@ -26,9 +26,9 @@ class Options(NamedTuple):
     all; the last query's own key is the last key. score: `score(s, batch, head, query, key, *aux)`, what becomes of a
     scaled score, or None. mask: `mask(batch, head, query, key, *aux)`, whether the query sees the key, or None. block:
     queries and keys of the blocks that lists say are visited, or None. most_queries: of the longest sequence, where
-    they have their own lengths. tile: (queries, keys) of a tile. turns, draws, pack, q_stages, cluster, stages: as of
-    `Form`. section: query heads that are done side by side. splits: CTAs that share a tile's keys. None for what is
-    best.
+    they have their own lengths. tile: (queries, keys) of a tile. turns, draws, pack, q_stages, cluster, stages, lazy:
+    as of `Form`. section: query heads that are done side by side. splits: CTAs that share a tile's keys. None for what
+    is best.
     """
 
     scale: float
@@ -47,6 +47,7 @@ class Options(NamedTuple):
     splits: int | None = None
     mask: Any = None
     block: tuple[int, int] | None = None
+    lazy: bool | None = None
 
 
 class Lengths(NamedTuple):
@@ -75,9 +76,9 @@ def smem_of(form):
 
 def habit_of(form):
     """Give the fastest settings that were measured for a form, by its greater head dimension and by whether it has a
-    window ("ends"): `turns` where no cluster shares keys, `cluster` and `stages` of the form (False, 1 and 2 for what
-    is not there), and `keys`, the most of a tile that is a CTA's own (176, or 128). That of 8 bits has more room, and
-    takes turns alike."""
+    window ("ends"): `turns` where no cluster shares keys, `lazy`, `cluster` and `stages` of the form (False, 1 and 2
+    for what is not there), and `keys`, the most of a tile that is a CTA's own (176, or 128). That of 8 bits has more
+    room, and takes turns alike."""
     widest, habits = max(form.d, form.dv), tuning.numbers("flash_attention").habits
     found = habits.get(f"{widest},ends" if form.left or form.right else widest, {})
     return {"turns": max(form.d, form.dv) <= 64} if form.narrow else found
@@ -207,6 +208,9 @@ def form_of(q, k, v, queries, lengths, options):
     form = form._replace(tile_m=tile_m, tile_n=tile_n)
     fits = smem_of(form._replace(q_stages=2)) <= SMEM
     q_stages = (2 if fits else 1) if options.q_stages is None else options.q_stages
+    plain = not form.narrow and form.score is None and form.mask is None and form.block is None
+    lazy = not few and habit.get("lazy", False) if options.lazy is None else options.lazy
+    form = form._replace(lazy=lazy and plain)
     form = form._replace(turns=turns and tile_m > 64, draws=draws, q_stages=q_stages)
     deep = (few or form.narrow) and options.stages is None
     return form._replace(stages=stages_of(form)) if deep else form

@@ -41,10 +41,10 @@ def powers(low, high):
 
 @cuda.jit
 def exponentials(scores, highest, total, scale_log2):
-    """Replace scores by exp2(scale_log2 * (score - highest of the row)), and add them to `total`. As of
+    """Replace scores by exp2(scale_log2 * score - highest of the row), and add them to `total`. As of
     `softmax.raise_maxima`."""
     for r in cute.range_constexpr(2):
-        by, less = cute.Float32(scale_log2), cute.Float32(-(highest[r] * scale_log2))
+        by, less = cute.Float32(scale_log2), cute.Float32(-highest[r])
         low, high = cute.Float32(total[r]), cute.Float32(0)
         for i in cute.range_constexpr(cute.size(scores, mode=[1]) // 2):
             x, y = arch.fma_packed_f32x2((scores[r, 2 * i], scores[r, 2 * i + 1]), (by, by), (less, less))

@@ -107,7 +107,7 @@ def make_finish(form):
                     _, own_head, _ = row_of(cute.Int32(place + 16 * j), r, tile.head)
                     sinks[r] = given.sink[own_head]
             softmax.finish(
-                highest[None, j], total[None, j], factor[None, j], lse[None, j], given.scale_log2, sinks,
+                highest[None, j], total[None, j], factor[None, j], lse[None, j], sinks,
                 cute.Float32(0),
             )  # fmt: skip
 
@@ -140,7 +140,7 @@ def make_softmax_role(form):
             whole_begin, whole_end = whole_of(
                 first + arch.make_warp_uniform(thread // 32) * 32, tile.rows_q, tile.rows_k, given.left, given.right
             )
-            highest.fill(softmax.lowest(given.scale_log2))
+            highest.fill(softmax.LOWEST)
             total.fill(0)
             for i in range(tile.end - tile.begin):
                 n, partial = block_at(tile.end - 1 - i, tile.m, tile.head, tile.b, given.listed)

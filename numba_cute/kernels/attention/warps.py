@@ -105,7 +105,7 @@ def make_forward(form):
             rO.fill(0)
             highest, total = (cute.make_rmem_tensor((2, blocks), cute.Float32) for _ in range(2))
             factor, lse = (cute.make_rmem_tensor((2, blocks), cute.Float32) for _ in range(2))
-            highest.fill(softmax.lowest(scale_log2))
+            highest.fill(softmax.LOWEST)
             total.fill(0)
 
             if begin < end:
@@ -154,9 +154,7 @@ def make_forward(form):
                     for r in cute.range_constexpr(2):
                         _, own_head, _ = row_of(own, r, head)
                         sinks[r] = sink[own_head]
-                softmax.finish(
-                    highest[None, j], total[None, j], factor[None, j], lse[None, j], scale_log2, sinks, cute.Float32(0)
-                )
+                softmax.finish(highest[None, j], total[None, j], factor[None, j], lse[None, j], sinks, cute.Float32(0))
                 leave(
                     block_of(rO, j), factor[None, j], lse[None, j], mO, mL, first_q, rows_q, head, own_q, own, part,
                     splits,

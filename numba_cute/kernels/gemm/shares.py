@@ -68,7 +68,8 @@ class Shares(utils.PersistentTileSchedulerParams):
             return 0, index
         b = current()
         alone = b.compare("<", index, self.whole)
-        return b.select(alone, index, self.whole), b.select(alone, 0, index - self.whole)
+        tiles = b.select(alone, index, self.whole)
+        return tiles, index - tiles
 
 
 @traced

@@ -77,6 +77,18 @@ def test_it_agrees_with_float64_in_the_simulator(case):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("case", ["ragged", "causal", "window", "three_groups", "cluster", "d192"])
+@pytest.mark.parametrize("grown", [1, 60])
+def test_maxima_are_found_where_there_may_be_none_yet_and_scores_again_where_they_grow(case, grown):
+    batch, queries, keys, heads, kv_heads, d, dv, window, sms, options = CASES[case]
+    dtype = F16 if case == "ragged" else BF16
+    q, k, v = random(dtype, (batch, queries, heads, d), (batch, keys, kv_heads, d), (batch, keys, kv_heads, dv))
+    k[:, : keys // 3] *= grown  # which come last
+    o, lse = simulate(q, k, v, window, dtype, (batch, heads, queries), sms, lazy=True, **options)
+    reference.check(o, lse, *batched(q, k, v, window=window))
+
+
+@pytest.mark.slow
 def test_sequences_have_their_own_lengths():
     queries, keys = [130, 3, 0, 20], [70, 40, 5, 0]
     cu_q, cu_k = (np.cumsum([0, *n]).astype(np.int32) for n in (queries, keys))
