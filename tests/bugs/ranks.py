@@ -167,7 +167,10 @@ def to_next(data, rank, to):
     bulk.cp_async_bulk_s2g(data[None, to].iterator.toint(), BUF, 128)
 
 
-@between(RaceError, "cp_async_bulk_s2g", "nothing orders rank|before the copy was known", "(not only .read)", "of rank")
+@between(
+    RaceError, "cp_async_bulk_s2g", "nothing orders rank|before the copy was known", "(not only .read)|read it at",
+    "of rank",
+)  # fmt: skip
 def a_flag_that_is_raised_when_a_copy_to_a_peer_has_only_read(mended):
     return sent(to_next, whole=mended)
 
@@ -393,7 +396,7 @@ def to_be_filled(ranks):
 
 
 @between(
-    UninitializedReadError, "global memory data of rank 2 + 128 bytes", "is read by", "of rank 2",
+    UninitializedReadError, "global memory data of rank 2 + ", "is read by", "of rank 2",
     "no rank has written it", ranks=4, arguments=to_be_filled(4),
 )  # fmt: skip
 def a_part_that_no_peer_has_written(mended):

@@ -36,6 +36,9 @@ from .zoo import BUGS
 STORES = ("store ", "writers that do not wait", "tiles stored")
 """Kernels that are given a host object, which a simulated function takes, and a compiled kernel does not."""
 
+DONE_AT_ONCE = ("result of try wait ignored", "result of test wait ignored")
+"""Bugs that cannot be seen where a copy is done when it is issued."""
+
 FIRST, SECOND = {}, {"seed": 1}
 MORE = [{"async_mode": "eager"}, {"seed": 3, "async_mode": "lazy"}, *({"seed": s} for s in (0, 2, 4, 5, 6, 7))]
 
@@ -47,6 +50,8 @@ def slow(*orders):
 @pytest.mark.parametrize("options", [FIRST, *slow(SECOND, *MORE)], ids=str)
 @pytest.mark.parametrize("bug", BUGS, ids=lambda b: b.name)
 def test_broken_is_reported_for_what_it_is(bug, options):
+    if bug.name in DONE_AT_ONCE and options.get("async_mode") == "eager":
+        pytest.skip("the copy is done before the barrier is tested")
     with pytest.raises(bug.error) as caught, warnings.catch_warnings():
         warnings.simplefilter("error")
         bug.run(False, **options)
