@@ -18,6 +18,7 @@ KINDS = {
 
 _NAMES = {kind: re.compile(names) for kind, names in KINDS.items()}
 _LINE = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(?:(@!?U?P[0-9T]+)\s+)?([^;]*?)\s*;", re.MULTILINE)
+_WIDE = re.compile(r"\w*[HIQDB]GMMA|UTC[HIQO]\w*MMA\w*")
 _LABEL = re.compile(r"^(\.\w+):", re.MULTILINE)
 _ENDS = ("BRA", "EXIT", "RET", "BRX", "JMP")
 _TO = re.compile(r"`?\((\.\w+)\)")
@@ -111,16 +112,31 @@ def _dominators(after: list[list[int]]) -> list[set[int]]:
 
 
 def main_loop(code: Code) -> list[Instruction]:
-    """The innermost loop with the most tensor instructions, or without any in a loop with the most mathematics; none in
-    code that has no such loop."""
-    for kind in ("tensor", "mathematics"):
-        of_kind = {i for i, x in enumerate(code.instructions) if x.kind == kind}
+    """The innermost loop with the most tensor instructions (of wgmma or tcgen05 in code that has some), or without any
+    in a loop with the most mathematics; none in code that has no such loop. Of a loop of wgmma what multiplies by
+    mma.sync is left out, up to the branches around it: a seldom way, on which a warp computes something again."""
+    tensor = {i for i, x in enumerate(code.instructions) if x.kind == "tensor"}
+    wide = {i for i in tensor if _WIDE.fullmatch(code.instructions[i].name)}
+    mathematics = {i for i, x in enumerate(code.instructions) if x.kind == "mathematics"}
+    for of_kind in (wide, tensor, mathematics):
         within = [loop for loop in code.loops if of_kind.intersection(loop)]
         inner = [a for a in within if not any(set(b) < set(a) for b in within)]
         if inner:
             best = max(inner, key=lambda loop: (len(of_kind.intersection(loop)), -len(loop)))
-            return [code.instructions[i] for i in best]
+            seldom = tensor - wide if of_kind is wide else set()
+            parts = _between_branches(code, best)
+            return [code.instructions[i] for part in parts if not seldom.intersection(part) for i in part]
     return []
+
+
+def _between_branches(code: Code, loop: list[int]) -> list[list[int]]:
+    """The stretches of a loop up to each of its branches."""
+    parts: list[list[int]] = [[]]
+    for i in loop:
+        parts[-1].append(i)
+        if code.instructions[i].name in _ENDS:
+            parts.append([])
+    return parts
 
 
 def counted(instructions: list[Instruction]) -> dict[str, int]:

@@ -45,6 +45,21 @@ def test_the_loop_that_multiplies_is_found():
     assert found["loop_kinds"] == kinds
 
 
+def test_of_a_loop_of_wgmma_what_multiplies_otherwise_is_not_counted():
+    seldom = """
+        /*0032*/               @!P2 BRA `(.L_x_4) ;
+.L_x_5:
+        /*0034*/                   HMMA.16816.F32 R4, R8, R12, R4 ;
+        /*0036*/                   FADD R5, R5, R6 ;
+        /*0038*/               @P3 BRA `(.L_x_5) ;
+.L_x_4:
+        /*0040*/                   UIADD3"""
+    text = SASS.replace("\n        /*0040*/                   UIADD3", seldom, 1)
+    assert text != SASS
+    names = [x.name for x in machine_code.main_loop(machine_code.read(text))]
+    assert names == ["SYNCS", "BRA", "HGMMA", "BRA", "UIADD3", "FADD", "BRA"]
+
+
 @pytest.mark.parametrize(
     ("instruction", "kind"),
     [

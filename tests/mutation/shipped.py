@@ -18,6 +18,7 @@ import numba_cute as cute
 from numba_cute import arch
 from numba_cute.kernels import reduce
 from numba_cute.kernels.attention import (
+    again,
     append,
     backward,
     backward_parts,
@@ -170,6 +171,14 @@ def _softmax(name: str) -> Problem:
 
 def _attention(case: str) -> Problem:
     return partial(test_forward.test_it_agrees_with_float64_in_the_simulator, case)
+
+
+def _grown() -> None:
+    """Exponentials grow from block to block, so that scores are computed again, and stages are filled anew at once."""
+    q, k, v = test_forward.random(test_forward.BF16, (1, 64, 1, 64), (1, 200, 1, 64), (1, 200, 1, 64))
+    k *= np.linspace(60, 1, 200, dtype=np.float32).astype(test_forward.BF16)[None, :, None, None]
+    o, lse = test_forward.simulate(q, k, v, test_forward.ALL, test_forward.BF16, (1, 1, 64), lazy=True, tile=(128, 16))
+    test_forward.reference.check(o, lse, *test_forward.batched(q, k, v))
 
 
 def _many_tiles() -> None:
@@ -362,6 +371,7 @@ KERNELS = [
            _attention("packed_of_three"),
            _attention("causal"), _attention("cluster"), _few("causal"), _behind(_narrow("ragged"), 2),
            partial(test_forward.test_what_lies_behind_the_last_key_is_not_seen, 0)),
+    kernel("kernels: attention's scores once more", again, "again", _grown),
     kernel("kernels: appended keys", append, "append make_append", _behind(_appended, 2)),
     kernel("kernels: attention's tiles", schedule, "begin_tickets next_drawn next_told", _many_tiles,
            _attention("no_draws"),

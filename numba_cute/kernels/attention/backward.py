@@ -41,7 +41,6 @@ STAGES = 2  # of Q and dO, and of dS
 THREADS, CONSUMER_WARPS = 384, 8
 LOAD_WARP, STORE_WARP = 0, 1  # of the first warpgroup; warps STORE_WARP and STORE_WARP + 1 send dQ on
 PRODUCER_REGISTERS, CONSUMER_REGISTERS = 24, 240
-EXACT = {64: 48, 128: 24}  # numbers of P that a thread keeps in Float32 for dS: registers have room for these
 LOG2_E = math.log2(math.e)
 
 
@@ -123,11 +122,13 @@ def make_kernel(form):
         publish(out_full + half)
 
     @cuda.jit
-    def load_numbers_of(numbers, place, to_numbers, stage, full, more):
-        """Load a number of each query of a tile to an empty stage, where its rows come too. more: bytes beside them.
-        One thread."""
-        arch.mbarrier_arrive_and_expect_tx(full + stage, q_bytes + 4 * queries + more)
-        load_numbers(numbers, place, to_numbers[None, stage], full + stage, queries)
+    def load_rows(tma, of, to, numbers, place, to_numbers, stage, full, more):
+        """Load a tile of Q or dO, and a number of each of its queries, to an empty stage. more: bytes that come
+        beside."""
+        if arch.elect_one():
+            arch.mbarrier_arrive_and_expect_tx(full + stage, q_bytes + 4 * queries + more)
+            load_numbers(numbers, place, to_numbers[None, stage], full + stage, queries)
+        cute.copy(tma, of, to[None, stage], tma_bar_ptr=full + stage)
 
     @cuda.jit
     def load(
@@ -156,20 +157,17 @@ def make_kernel(form):
                 row = cute.Int32((batch * heads * group + q_head) * query_tiles)
                 for m in cute.range(first, query_tiles, unroll=1):
                     stage, phase = cute.Int32(count & 1), cute.Int32(count >> 1 & 1)
-                    place = cute.assume(cute.Int64(cute.Uint32(row + m)) * queries, divby=16)
+                    place = cute.assume(cute.Int32(row + m) * queries, divby=16)
                     begins = member == 0 and m == first  # the tile of keys, which comes with its first queries
                     more = 2 * k_bytes if begins else 0
                     arch.mbarrier_wait(empty + stage, phase ^ 1)
-                    if arch.elect_one():
-                        load_numbers_of(lse, place, sLse, stage, q_full, more)
-                        load_numbers_of(dot, place, sDot, stage, do_full, 0)
-                    cute.copy(tma_q, tQgQ[None, m], tQsQ[None, stage], tma_bar_ptr=q_full + stage)
+                    load_rows(tma_q, tQgQ[None, m], tQsQ, lse, place, sLse, stage, q_full, more)
                     if begins:
                         arch.mbarrier_wait(kv_empty, turns & 1 ^ 1)
                         turns = cute.Int32(turns + 1)
                         load_tile(tma_k, mK, sK, (KEYS, d), key_tile, head, batch, q_full + stage)
                         load_tile(tma_v, mV, sV, (KEYS, d), key_tile, head, batch, q_full + stage)
-                    cute.copy(tma_do, tOgO[None, m], tOsO[None, stage], tma_bar_ptr=do_full + stage)
+                    load_rows(tma_do, tOgO[None, m], tOsO, dot, place, sDot, stage, do_full, 0)
                     count = cute.Int32(count + 1)
             tile = next_drawn(draw(drawn), drawn, order.tiles, step, tickets, told, given)
             given = cute.Int32(given + 1)
@@ -194,7 +192,7 @@ def make_kernel(form):
                 for m in cute.range(first, query_tiles, unroll=1):
                     arch.mbarrier_wait(out_full, times & 1)
                     if arch.elect_one():
-                        to = cute.assume(cute.Int64(cute.Uint32((row + m) * 2 + half)) * part, divby=256)
+                        to = cute.assume(cute.Int64(cute.Int32(row + m) * 2 + half) * part, divby=256)
                         cute.copy(add, mine, cute.make_tensor(dq.iterator + to, cute.make_layout(part)))
                         arch.cp_async_bulk_commit_group()
                         arch.cp_async_bulk_wait_group(0, read=True)
@@ -205,7 +203,7 @@ def make_kernel(form):
                 to = cute.local_tile(coords[None, None, head, batch], (64, d), (None, 0))
                 ts, tg = cpasync.tma_partition(tma, 0, alone, cute.group_modes(sOut, 0, 2), cute.group_modes(to, 0, 2))
                 arch.mbarrier_wait(out_full, times & 1)
-                cute.copy(tma, ts, tg[None, cute.Int32(2 * key_tile + half)])
+                cute.copy(tma, ts, tg[None, 2 * key_tile + half])
                 if arch.elect_one():
                     arch.cp_async_bulk_commit_group()
                     arch.cp_async_bulk_wait_group(0, read=True)
@@ -221,7 +219,7 @@ def make_kernel(form):
     ):  # fmt: skip
         tidx, _, _ = arch.thread_idx()
         start, step = cute.Int32(arch.block_idx()[0]), cute.Int32(arch.grid_dim()[0])
-        warp_idx = arch.make_warp_uniform(divided(tidx, 32))
+        warp_idx = arch.make_warp_uniform(arch.warp_idx())
         if warp_idx == 0:
             cpasync.prefetch_descriptor(tma_q)
             cpasync.prefetch_descriptor(tma_k)
@@ -255,7 +253,7 @@ def make_kernel(form):
             arch.mbarrier_init_fence()
         # In a tile's first round there is no dS of a round before: what stands there is multiplied, and dropped.
         words = cute.recast_ptr(sdS.iterator, dtype=cute.Uint32)
-        for i in cute.range(cute.Int32(tidx), cute.Int32(queries * KEYS // 4), cute.Int32(THREADS), unroll=1):
+        for i in cute.range(cute.Int32(tidx), queries * KEYS // 4, THREADS, unroll=1):
             arch.store(words + 4 * i, (0, 0, 0, 0))
         arch.fence_proxy("async.shared", space="cta")
         arch.sync_threads()
@@ -270,7 +268,7 @@ def make_kernel(form):
                     drawn, tickets, barriers, start, step, order, query_tiles, group, heads, shift,
                 )  # fmt: skip
             elif warp_idx <= STORE_WARP + 1:
-                half = cute.Int32(warp_idx - STORE_WARP)  # of sdQ, the work of a warpgroup
+                half = warp_idx - STORE_WARP  # of sdQ, the work of a warpgroup
                 store(
                     tma_dk, mdK, tma_dv, mdV, sdQ, dq, out_full + half, out_empty + half, half, tickets, told,
                     start, order, query_tiles, group, heads, shift,
@@ -281,8 +279,6 @@ def make_kernel(form):
             thread, lane = cute.Int32(tidx % 128), cute.Int32(tidx % 32)  # of the warpgroup, of the warp
             first_row = cute.Int32((warp_idx - 4) * 16 + lane // 4)  # of the keys; the second one is 8 further on
             place = cute.Int32(lane % 4)  # this thread's columns are 8 j + 2 place and the next
-            own_lse = sLse.iterator + cute.assume(2 * place, divby=2)
-            own_dot = sDot.iterator + cute.assume(2 * place, divby=2)
             of_half = cute.Int32(half * 128)
             s_mma, sum_mma, back_mma = scores.get_slice(of_half), sums.get_slice(of_half), back.get_slice(of_half)
             fK, fV = scores.make_fragment_A(s_mma.partition_A(sK)), scores.make_fragment_A(s_mma.partition_A(sV))
@@ -292,7 +288,7 @@ def make_kernel(form):
             fKt = back.make_fragment_A(back_mma.partition_A(turned(sK)))
             fdS = back.make_fragment_B(back_mma.partition_B(sdS))
             dS_out = cute.make_tiled_copy_S(store_ds, cute.make_tiled_copy_C_atom(store_ds, scores))
-            to_dS = dS_out.get_slice(cute.Int32(of_half + thread)).partition_D(turned(sdS))
+            to_dS = dS_out.get_slice(of_half + thread).partition_D(turned(sdS))
             ds_held = cute.make_layout(cute.shape(to_dS[None, None, None, 0]))
             mine = cute.make_tensor(
                 sdQ.iterator + cute.assume(half * part + 4 * thread, divby=4),
@@ -335,7 +331,7 @@ def make_kernel(form):
                     elif visible < KEYS:
                         leave_out_beyond(rS, cute.Int32(visible - first_row), queries)
                     s = cute.make_tensor(rS.iterator, by_column)
-                    rLse = statistics(own_lse, stage, queries)
+                    rLse = statistics(sLse, stage, place, queries)
                     s.store(cute.math.exp2(s.load() * scale_log2 - rLse.load(), fastmath=True))
                     arch.mbarrier_wait(do_full + stage, phase)
                     warpgroup.wait_group(0)  # for dQ
@@ -350,10 +346,10 @@ def make_kernel(form):
                     multiply(sums, rdV, rP, fdOt[None, None, None, stage], i > 0)
                     warpgroup.commit_group()
                     warpgroup.wait_group(1)  # for dP
-                    rDot = statistics(own_dot, stage, queries)
+                    rDot = statistics(sDot, stage, place, queries)
                     p = cute.make_rmem_tensor(by_column, cute.Float32)
                     p.store(cute.make_tensor(rP.iterator, by_column).load().to(cute.Float32))
-                    for e in cute.range_constexpr(EXACT[d]):  # others as dV has them, rounded
+                    for e in cute.range_constexpr(queries // 4):  # registers have room for as many as they are
                         p[e] = s[e]
                     dp = cute.make_tensor(rdP.iterator, by_column).load()
                     rdS.store((p.load() * (dp - rDot.load())).to(dtype))
@@ -375,10 +371,9 @@ def make_kernel(form):
                 warpgroup.fence()
                 multiply(back, rdQ, fKt, fdS[None, None, None, stage ^ 1], False)
                 warpgroup.commit_group()
+                release(empty + (stage ^ 1))
                 warpgroup.wait_group(0)
-                if arch.elect_one():
-                    arch.mbarrier_arrive(empty + (stage ^ 1))
-                    arch.mbarrier_arrive(kv_empty)
+                release(kv_empty)
                 arch.mbarrier_wait(out_empty + half, stage)
                 cute.autovec_copy(cute.make_tensor(rdQ.iterator, mine_layout), mine)
                 publish(out_full + half)

@@ -24,12 +24,12 @@ def turned(t):
     return cute.make_tensor(t.iterator, cute.select(t.layout, [1, 0, *range(2, cute.rank(t))]))
 
 
-def statistics(sums, stage, queries):
-    """Return this thread's part of a stage of one number a query: (2, 1, queries / 8), its columns of S^T. sums: where
-    the thread's first one stands in the first stage."""
+def statistics(sums, stage, place, queries):
+    """Return this thread's part of a stage of one number a query: (2, 1, queries / 8), its columns of S^T."""
     held = cute.make_rmem_tensor((2, 1, queries // 8), cute.Float32)
     mine = cute.make_tensor(
-        sums + cute.assume(stage * queries, divby=2), cute.make_layout((2, 1, queries // 8), stride=(1, 0, 8))
+        sums.iterator + cute.assume(stage * queries + 2 * place, divby=2),
+        cute.make_layout((2, 1, queries // 8), stride=(1, 0, 8)),
     )
     cute.autovec_copy(mine, held)
     return held

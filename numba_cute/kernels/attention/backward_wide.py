@@ -227,8 +227,6 @@ def make_keys_kernel(form):
             thread, lane = cute.Int32(tidx % 128), cute.Int32(tidx % 32)
             key = cute.Int32(thread // 32 * 16 + lane // 4)  # this thread's first; the second one is 8 further on
             place = cute.Int32(lane % 4)  # its columns are 8 j + 2 place and the next
-            own_lse = sLse.iterator + cute.assume(2 * place, divby=2)
-            own_dot = sDot.iterator + cute.assume(2 * place, divby=2)
             fQ = scores.make_fragment_B(scores.get_slice(thread).partition_B(sQ))
             fdO = scores.make_fragment_B(scores.get_slice(thread).partition_B(sdO))
             own_p = cute.make_tensor(
@@ -265,7 +263,7 @@ def make_keys_kernel(form):
                             named, q_head = cute.Int32(0), cute.Int32(q_head + 1)
                         query_tile, seen_whole = visits.tile_visited(listed, list_row, q_head, batch, named, per_block)
                         named = cute.Int32(named + 1)
-                    rLse = statistics(own_lse, q.index, TILE)
+                    rLse = statistics(sLse, q.index, place, TILE)
                     if cute.const_expr(score is not None):
                         rPd = cute.make_rmem_tensor(cute.shape(rP), dtype)  # times the derivative by each score
                         for e in cute.range_constexpr(cute.size(rS)):
@@ -336,7 +334,7 @@ def make_keys_kernel(form):
                     if i > 0:
                         q_done.release()
                         q_done.advance()
-                    rDot = statistics(own_dot, do.index, TILE)
+                    rDot = statistics(sDot, do.index, place, TILE)
                     arch.mbarrier_wait(p_full + (i & 1), i >> 1 & 1)
                     cute.autovec_copy(own_p[None, None, i & 1], cute.make_tensor(rP.iterator, vectors))
                     arch.sync_warp()

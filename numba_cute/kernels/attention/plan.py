@@ -76,9 +76,9 @@ def smem_of(form):
 
 def habit_of(form):
     """Give the fastest settings that were measured for a form, by its greater head dimension and by whether it has a
-    window ("ends"): `turns` where no cluster shares keys, `lazy`, `cluster` and `stages` of the form (False, 1 and 2
-    for what is not there), and `keys`, the most of a tile that is a CTA's own (176, or 128). That of 8 bits has more
-    room, and takes turns alike."""
+    window ("ends"): `turns` where no cluster shares keys, `lazy` ("turns" or "no turns": whether such a form takes
+    them), `cluster` and `stages` of the form (False, not at all, 1 and 2 for what is not there), and `keys`, the most
+    of a tile that is a CTA's own (176, or 128). That of 8 bits has more room, and takes turns alike."""
     widest, habits = max(form.d, form.dv), tuning.numbers("flash_attention").habits
     found = habits.get(f"{widest},ends" if form.left or form.right else widest, {})
     return {"turns": max(form.d, form.dv) <= 64} if form.narrow else found
@@ -203,15 +203,16 @@ def form_of(q, k, v, queries, lengths, options):
     cluster = (habit.get("cluster", 1) if share else 1) if options.cluster is None else options.cluster
     form = form._replace(cluster=cluster, pack=pack)
     tile_m, tile_n = options.tile or tile_of(form, few)
-    turns = cluster == 1 and habit.get("turns", False) if options.turns is None else options.turns
+    plain = not form.narrow and form.score is None and form.mask is None and form.block is None
+    usual = habit.get("lazy")
+    lazy = plain and (usual is not None and not few if options.lazy is None else options.lazy)
+    turns = usual == "turns" if lazy else cluster == 1 and habit.get("turns", False)
+    turns = turns if options.turns is None else options.turns
     draws = cluster == 1 if options.draws is None else options.draws
     form = form._replace(tile_m=tile_m, tile_n=tile_n)
     fits = smem_of(form._replace(q_stages=2)) <= SMEM
     q_stages = (2 if fits else 1) if options.q_stages is None else options.q_stages
-    plain = not form.narrow and form.score is None and form.mask is None and form.block is None
-    lazy = not few and habit.get("lazy", False) if options.lazy is None else options.lazy
-    form = form._replace(lazy=lazy and plain)
-    form = form._replace(turns=turns and tile_m > 64, draws=draws, q_stages=q_stages)
+    form = form._replace(turns=turns and tile_m > 64, draws=draws, q_stages=q_stages, lazy=lazy)
     deep = (few or form.narrow) and options.stages is None
     return form._replace(stages=stages_of(form)) if deep else form
 

@@ -66,7 +66,7 @@ def ring_form(q: Any, k: Any, v: Any, options: Options, slots: Slots = USUAL) ->
         ]  # fmt: skip
         tile_n = min(fit, key=lambda n: math.ceil(k.shape[1] / n) * (n + BESIDE))
         options = options._replace(tile=(rows, tile_n), q_stages=1, stages=2)  # with two, tiles are drawn too early
-    form = form_of(q, k, v, queries, ALL, options)._replace(ring=True)
+    form = form_of(q, k, v, queries, ALL, options._replace(lazy=False))._replace(ring=True)
     if smem_of(form) + slots.memory > SMEM:
         raise CuteError(f"ring_attention: shared memory has no room for tiles of {options.tile}: take fewer keys")
     return form, options
