@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -35,7 +36,11 @@ class Scalars:
     def __init__(self, context: Any = None, builder: Any = None) -> None:
         self.context = context
         self.builder = builder
-        self.arch = current_arch()
+
+    @functools.cached_property
+    def arch(self) -> str:
+        """The target."""
+        return current_arch()
 
     def number(self, ty: types.Type, emit: Callable[[Builder], Any]) -> NumberLeaf:
         return NumberLeaf(ty, None if self.builder is None else emit(self.builder))
