@@ -92,8 +92,8 @@ def current() -> Settings:
 def _asked_for_tracebacks() -> bool:
     if _overrides:
         return _overrides[-1].traceback
-    text = os.environ.get("NUMBA_CUTE_TRACEBACK")  # alone: each error that folds asks
-    return bool(text) and bool(_KINDS["bool"]("traceback", text))
+    text = os.environ.get("NUMBA_CUTE_TRACEBACK", "")  # alone: each error that folds asks
+    return bool(text and _KINDS["bool"]("traceback", text))
 
 
 unfolded_where(_asked_for_tracebacks)

@@ -152,6 +152,11 @@ def cells(fn: FunctionType) -> list[Any]:
 
 def _changes(obj: Any) -> bool:
     """Say whether what a closure holds is an object of the kernel, or known at run time alone."""
+    kind = type(obj)
+    if kind in _NUMBERS:
+        return False
+    if kind is FunctionType and not (obj.__closure__ or obj.__defaults__ or obj.__kwdefaults__):
+        return False
     if isinstance(obj, (seam.Leaf, ByReference)) or seam.is_struct_class(type(obj)):
         return True
     if seam.is_frozen_class(type(obj)):
