@@ -188,6 +188,7 @@ PRIVATE: dict[str, dict[str, str]] = {
     "numba.cuda.core.ir": {
         "_kws": "to set operands of an expression, which its own attributes do not",
         "_definitions": "definitions after a pass: Numba's own passes read them there",
+        "_consts _cache": "constants that Numba found, without the source where there is none",
         "_rec_list_vars": "a statement's variables, in less time",
     },
     "numba.cuda.core.ssa": {
