@@ -90,10 +90,10 @@ def current() -> Settings:
 
 
 def _asked_for_tracebacks() -> bool:
-    try:
-        return current().traceback
-    except CuteError:  # of another setting
-        return False
+    if _overrides:
+        return _overrides[-1].traceback
+    text = os.environ.get("NUMBA_CUTE_TRACEBACK", "")  # alone: each error that folds asks
+    return bool(text and _KINDS["bool"]("traceback", text))
 
 
 unfolded_where(_asked_for_tracebacks)

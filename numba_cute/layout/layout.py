@@ -40,12 +40,13 @@ __all__ = [
 
 def _sound(shape: IntTuple, stride: IntTuple) -> bool:
     """Return whether these make a layout: one pass, since every operation makes some."""
-    if isinstance(shape, tuple):
-        if not isinstance(stride, tuple) or len(shape) != len(stride):
+    if type(shape) is int:
+        if shape < 0:
+            return False
+    elif not isinstance(shape, Leaf):
+        if not isinstance(shape, tuple) or not isinstance(stride, tuple) or len(shape) != len(stride):
             return False
         return all([_sound(s, d) for s, d in zip(shape, stride)])
-    if type(shape) is not int and not isinstance(shape, Leaf) or type(shape) is int and shape < 0:
-        return False
     return type(stride) is int or isinstance(stride, (Leaf, ScaledBasis))
 
 

@@ -21,19 +21,20 @@ def _keepable(x: Any) -> bool:
     inside a tuple (elsewhere the cache tells types apart)."""
     if type(x) is int or x is None:
         return True
+    if isinstance(x, Leaf):
+        return x.kept
     if not isinstance(x, tuple):
         verdict = getattr(x, "__dict__", _NOTHING).get(_KEPT)
         return _all_kept(x) if verdict is None else verdict
     for y in x:
-        if type(y) is not int and y is not None and (isinstance(y, (bool, float)) or not _keepable(y)):
+        if type(y) is not int and y is not None and (not _keepable(y) or isinstance(y, (bool, float))):
             return False
     return True
 
 
 def _all_kept(x: Any) -> bool:
-    """The same of an object: it is static, or its leaves are such that equal ones are one object."""
-    if isinstance(x, Leaf):
-        return x.kept
+    """The same of an object: it is static, or its leaves are such that equal ones are one object. (Of a leaf itself
+    `_keepable` knows.)"""
     if not is_frozen_class(type(x)):
         return True
     held: dict[str, Any] = x.__dict__

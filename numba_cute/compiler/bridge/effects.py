@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from ... import seam
 from ...seam.marks import plain
-from ..emit.leaves import RegFile
+from ..emit.leaves import NumberLeaf, RegFile
 from ..ground.memory import effects_of
 from ..ground.numba_cuda import types
 from . import tree
@@ -133,9 +133,14 @@ class Trail:
         return Effects(self.of(result), items, stores=frozenset(self._stores))
 
 
+_NO_OBJECTS = frozenset((NumberLeaf, int, bool, float, str, type(None)))
+
+
 def objects_in(value: Any) -> Iterator[Any]:
     """Go over the objects that a value of traced code is or holds, and the fields of those that it made itself."""
     kind = type(value)
+    if kind in _NO_OBJECTS:
+        return
     if isinstance(value, (RegFile, tree.ByReference)):
         yield value
     elif isinstance(value, (tuple, list)):

@@ -250,7 +250,7 @@ def callee_of(key: Any, given: Callable[[], Sequence[Given] | None]) -> Callee |
 
 
 def _of_followed(x: Any) -> bool:
-    return isinstance(x, tuple(FOLLOWED))
+    return not isinstance(x, seam.Leaf) and isinstance(x, tuple(FOLLOWED))
 
 
 def _carries(x: Any) -> bool:

@@ -152,6 +152,11 @@ def cells(fn: FunctionType) -> list[Any]:
 
 def _changes(obj: Any) -> bool:
     """Say whether what a closure holds is an object of the kernel, or known at run time alone."""
+    kind = type(obj)
+    if kind in _NUMBERS:
+        return False
+    if kind is FunctionType and not (obj.__closure__ or obj.__defaults__ or obj.__kwdefaults__):
+        return False
     if isinstance(obj, (seam.Leaf, ByReference)) or seam.is_struct_class(type(obj)):
         return True
     if seam.is_frozen_class(type(obj)):
@@ -212,7 +217,7 @@ def unflatten(spec: Spec, leaves: Any) -> Any:
     if kind == "const":
         return spec[2]
     if kind == "tuple":
-        return tuple([unflatten(s, leaves) for s in spec[1]])
+        return tuple([s[2] if s[0] == "const" else unflatten(s, leaves) for s in spec[1]])
     if kind == "list":
         return _lists().lend(tuple([unflatten(s, leaves) for s in spec[1]]))
     if kind == "partial":
@@ -220,11 +225,11 @@ def unflatten(spec: Spec, leaves: Any) -> Any:
         return functools.partial(fn, *held[:count], **dict(zip(names, held[count:])))
     if kind == "named":
         return spec[1]._make(unflatten(s, leaves) for s in spec[2])
-    obj = object.__new__(spec[1])
+    obj, put = object.__new__(spec[1]), object.__setattr__
     for name, s in zip(fields_of(spec[1]), spec[2]):
-        object.__setattr__(obj, name, unflatten(s, leaves))
+        put(obj, name, s[2] if s[0] == "const" else unflatten(s, leaves))
     for name in _of_the_host(spec[1]):
-        object.__setattr__(obj, name, None)
+        put(obj, name, None)
     return obj
 
 

@@ -94,6 +94,8 @@ class StructProxy(tree.ByReference):
 
 def abstract(ty: types.Type, value: Any, tracer: Tracer) -> Any:
     """Make of a Numba type (and an LLVM value, when lowering) the object that traced code sees."""
+    if type(ty) is Value:  # most of them
+        return _whole(ty, value, tracer)
     if isinstance(ty, types.Omitted):
         return ty.value
     if isinstance(ty, types.Literal):
@@ -113,10 +115,7 @@ def abstract(ty: types.Type, value: Any, tracer: Tracer) -> Any:
             return ty.instance_class._make(items)
         return tracer.lists.lend(items) if is_list(ty) else items
     if isinstance(ty, Value):
-        b = tracer.builder
-        parts = ((t, b and _member(b, value, i)) for i, t in enumerate(ty.leaves))
-        leaves = (StructProxy(t, x) if isinstance(t, StructRef) else make_leaf(t, x) for t, x in parts)
-        return tree.unflatten(ty.spec, leaves)
+        return _whole(ty, value, tracer)
     if isinstance(ty, StructRef):
         return StructProxy(ty, value)
     if isinstance(ty, BoundTraced) and isinstance(ty.this, (StructRef, Value, types.BaseNamedTuple)):
@@ -137,6 +136,14 @@ def abstract(ty: types.Type, value: Any, tracer: Tracer) -> Any:
     if isinstance(ty, types.Function) and callable(ty.typing_key):  # an operator, or a function of Python's
         return ty.typing_key
     raise CuteError(f"a value of Numba type {ty} cannot be passed to a CuTe function")
+
+
+def _whole(ty: Value, value: Any, tracer: Tracer) -> Any:
+    """Return the object of an immutable compile-time type with these run-time leaves."""
+    b = tracer.builder
+    parts = ((t, b and _member(b, value, i)) for i, t in enumerate(ty.leaves))
+    leaves = (StructProxy(t, x) if isinstance(t, StructRef) else make_leaf(t, x) for t, x in parts)
+    return tree.unflatten(ty.spec, leaves)
 
 
 def _words(ty: types.Type) -> str | None:

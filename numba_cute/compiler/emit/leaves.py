@@ -154,7 +154,7 @@ def _is_plain(caller: Any) -> bool:
 
 def _operand(x: Any) -> Any:
     """Return an operand as a leaf, or as a static number of Python's; None if it is no number."""
-    if isinstance(x, (int, float, NumberLeaf)):
+    if isinstance(x, (NumberLeaf, int, float)):
         return x
     if isinstance(x, dtypes.Scalar):
         return seam.current().cast(x, x.dtype)
@@ -213,7 +213,7 @@ for _name in ("neg", "pos", "invert", "abs", "round", "floor", "ceil", "trunc"):
 
 
 def _is(x: Any, value: int) -> bool:
-    return isinstance(x, int) and x == value
+    return type(x) is not NumberLeaf and isinstance(x, int) and x == value
 
 
 def _divides(b: Any, a: Any) -> bool:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -35,7 +36,11 @@ class Scalars:
     def __init__(self, context: Any = None, builder: Any = None) -> None:
         self.context = context
         self.builder = builder
-        self.arch = current_arch()
+
+    @functools.cached_property
+    def arch(self) -> str:
+        """The target."""
+        return current_arch()
 
     def number(self, ty: types.Type, emit: Callable[[Builder], Any]) -> NumberLeaf:
         return NumberLeaf(ty, None if self.builder is None else emit(self.builder))
@@ -59,12 +64,12 @@ class Scalars:
 
     def ir(self, x: Any, ty: types.Type) -> Any:
         """Make of an int, float, bool or NumberLeaf an LLVM value of this Numba type (bools as i1)."""
-        if isinstance(x, dtypes.Scalar):
-            x = x.value
-        if isinstance(x, NumberLeaf):
+        if isinstance(x, NumberLeaf):  # asked first, here and elsewhere: of another class a leaf asks who asks
             if x.type is ty or x.type == ty:
                 return x.ir
             return casts.cast(self, x, ty, self.llvm(ty))
+        if isinstance(x, dtypes.Scalar):
+            x = x.value
         llvm = self.llvm(ty)
         if ty in HALVES:
             return llvm(int(dtypes.converted(x, dtype_of(ty)).view("uint16")))
@@ -81,10 +86,11 @@ class Scalars:
         return found
 
     def cast(self, value: Any, dtype: dtypes.DType) -> Any:
-        if not isinstance(value, (int, float, NumberLeaf, dtypes.Scalar)):
+        if not isinstance(value, (NumberLeaf, int, float, dtypes.Scalar)):
             raise CuteError(f"{dtype}({value!r}): only numbers convert to an element type")
         number = self.number(scalar_type(dtype), lambda b: self.ir(value, scalar_type(dtype)))
-        if dtype.is_integer and not isinstance(value, float):  # what wraps around keeps only powers of two
+        is_float = type(value) is not NumberLeaf and isinstance(value, float)
+        if dtype.is_integer and not is_float:  # what wraps around keeps only powers of two
             known = divisor(value)
             wraps = isinstance(value, NumberLeaf) and dtype.width < getattr(value.type, "bitwidth", 64)
             number.divisor = (known & -known if wraps else known) or 1

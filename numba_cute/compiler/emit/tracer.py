@@ -208,7 +208,7 @@ class Tracer(Regions, Vectors):
         return [v if v.type == want else self.builder.bitcast(v, want) for v in values]
 
     def _scalar_operand(self, instr: Instr, o: Operand, x: Any) -> Any:
-        if not isinstance(x, (int, float, NumberLeaf, dtypes.Scalar)):
+        if not isinstance(x, (NumberLeaf, int, float, dtypes.Scalar)):
             raise CuteError(f"{instr.name}: operand {o.name} ({o.kind.name}) cannot be {x!r}")
         if o.kind is pred:
             return self.builder.zext(self.ir(x, types.boolean), _I32)

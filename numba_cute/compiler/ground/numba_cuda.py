@@ -188,8 +188,10 @@ PRIVATE: dict[str, dict[str, str]] = {
     "numba.cuda.core.ir": {
         "_kws": "to set operands of an expression, which its own attributes do not",
         "_definitions": "definitions after a pass: Numba's own passes read them there",
+        "_consts": "constants that Numba found, without the source where there is none",
         "_rec_list_vars": "a statement's variables, in less time",
     },
+    "numba.cuda.core.consts": {"_cache": "the same, kept from one question to the next"},
     "numba.cuda.core.ssa": {
         "_CacheListVars _FixSSAVars _FreshVarHandler _GatherDefsHandler _compute_phi_locations _find_def "
         "_find_def_from_top _find_defs_violators _fix_ssa_vars _fresh_vars _iterated_domfronts _run_block_rewrite "

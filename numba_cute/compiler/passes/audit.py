@@ -19,6 +19,7 @@ from ..ground.building import building_kernel, kernel, known_launch, lowering
 from ..ground.memory import Loss, compiling, memory
 from ..ground.numba_cuda import AnalysisPass, ir, register_pass, types
 from .joined import joined
+from .uses import read_in
 
 
 @register_pass(mutates_CFG=False, analysis_only=True)
@@ -55,7 +56,7 @@ def _code(state: Any) -> Code:
     func_ir, typemap = state.func_ir, state.typemap
     ends = {at: block.terminator for at, block in func_ir.blocks.items()}
     chosen = {at: end.cond.name for at, end in ends.items() if isinstance(end, ir.Branch)}
-    steps = _steps(func_ir, typemap, state.calltypes)
+    steps, tracer = _steps(func_ir, typemap, state.calltypes), Tracer()
     over = {s.target: s.of for s in steps if s.kind == "round"}
 
     def note(text: str, at: Spot) -> None:
@@ -67,13 +68,13 @@ def _code(state: Any) -> Code:
         {at: tuple(end.get_targets()) for at, end in ends.items()},
         {at: var for at, var in chosen.items() if var not in over},
         {at: over[var] for at, var in chosen.items() if var in over},
-        lambda var: _value(typemap, var),
+        lambda var: _value(typemap, var, tracer),
         note,
         known_launch()[1],
     )
 
 
-def _value(typemap: Any, var: str) -> Any:
+def _value(typemap: Any, var: str, tracer: Tracer) -> Any:
     """Return the object that traced code would see in a variable, for which its method may stand, without its run-time
     values; None if it cannot."""
     ty = typemap.get(var)
@@ -81,7 +82,7 @@ def _value(typemap: Any, var: str) -> Any:
     if not isinstance(ty, (Value, StructRef)):
         return None
     try:
-        return abstract(ty, None, Tracer())
+        return abstract(ty, None, tracer)
     except CuteError:
         return None
 
@@ -109,9 +110,10 @@ class _Reader:
         self._typemap, self._calltypes = typemap, calltypes
         self._known: dict[str, Any] = {}  # of variables that hold a value of the source
         self._spots: dict[int, Spot] = {}  # by line: a function is of one file
+        self._tracer = Tracer()
 
     def step(self, inst: Any, block: int) -> Step:
-        uses = {v.name for v in inst.list_vars()}
+        uses = read_in(inst)
         at = self._at(inst.loc)
         if isinstance(inst, ir.SetAttr):
             return Step("set", "", inst.target.name, inst.attr, (inst.value.name,), {}, uses, at, block)
@@ -180,7 +182,7 @@ class _Reader:
             return "alias", args[0], None, (), {}
         if known is range:
             return "call", None, range, args, named
-        called = _value(self._typemap, func)
+        called = _value(self._typemap, func, self._tracer)
         if callable(called) and not isinstance(called, StructProxy):
             return "call", None, facade.plain(called), args, named
         return "other", None, None, args, named

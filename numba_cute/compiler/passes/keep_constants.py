@@ -35,6 +35,7 @@ from .constants import Constants, NotConstant, Whole
 from .definitions import Place, instructions, statements
 from .members import keep_members
 from .members_compared import keep_compared
+from .rewrites import quietly
 from .typed_constants import TypedConstants
 
 _FOLDED = frozenset(("binop", "inplace_binop", "unary", "getattr", "getitem", "static_getitem", "call"))
@@ -55,7 +56,8 @@ class KeepConstants(FunctionPass):
         changed |= namespaces.add_fields(func_ir, state.args)
         changed |= ranges.plain_ranges(func_ir, state.args)
         changed |= tables.write_down(func_ir)
-        changed |= _constant_slices(func_ir)
+        with quietly(func_ir):
+            changed |= _constant_slices(func_ir)
         made, more = lists.tuples_for_lists(func_ir)
         changed |= made
         changed |= _settle(known)

@@ -220,7 +220,8 @@ class _Lists:
     def waiting(self) -> set[str]:
         """Return the lists that grow in a loop, which is to be copied first, and that its rounds do not make anew."""
         found: set[str] = set()
-        if not self.names:
+        methods = (v for name in self._methods for v in self.made[name] if type(v) is ir.Expr and v.op == "getattr")
+        if all(v.attr not in GROWING for v in methods):
             return found
         for loop in compute_cfg_from_blocks(self._ir.blocks).loops().values():
             body = [inst for label in loop.body for inst in self._ir.blocks[label].body]

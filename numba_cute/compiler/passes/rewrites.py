@@ -5,11 +5,14 @@ writes a message for each that calls none."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
 from ..ground.numba_cuda import (
     ConstantInference,
+    ConstantInferenceError,
     GenericRewrites,
     NopythonRewrites,
     RewriteArrayOfConsts,
@@ -59,11 +62,38 @@ def _may_match(state: Any) -> bool:
     return False
 
 
+class _Quiet(ConstantInference):
+    """Numba's constants, as far as it found them; what is none is not told with a piece of the source."""
+
+    def infer_constant(self, name: str, loc: Any = None) -> Any:
+        return super().infer_constant(name)
+
+
+@contextmanager
+def quietly(func_ir: Any) -> Iterator[None]:
+    """Let what asks whether variables are constants, and catches that they are not, be answered in less time."""
+    before, func_ir._consts = func_ir._consts, _Quiet(func_ir)
+    func_ir._consts._cache = before._cache
+    quiet = func_ir._consts
+    try:
+        yield
+    finally:
+        if func_ir._consts is quiet:
+            func_ir._consts = before
+
+
 @register_pass(mutates_CFG=True, analysis_only=False)
 class RewritesBefore(GenericRewrites):
     _name = "numba_cute_generic_rewrites"
 
     def run_pass(self, state: Any) -> bool:
+        try:
+            with quietly(state.func_ir):
+                return self._rewritten(state)
+        except ConstantInferenceError:  # which is to say where
+            return bool(super().run_pass(state))
+
+    def _rewritten(self, state: Any) -> bool:
         if RewritePrintCalls not in rewrite_registry.rewrites[_BEFORE] or _may_print(state.func_ir):
             return bool(super().run_pass(state))
         others = RewriteRegistry()

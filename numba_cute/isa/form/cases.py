@@ -112,8 +112,9 @@ class Cases(Sequence[dict[str, Any]]):
         """Return what is left of each block, with its index, by these values of parameters."""
         found = []
         if self.plain:  # without making all the blocks: rows have up to thousands of cases
+            wanted = given.items()
             for i, case in enumerate(self.given):
-                if given.keys() <= case.keys() and all(case[k] == v for k, v in given.items()):
+                if wanted <= case.items():
                     found.append((i, Block({k: (v,) for k, v in case.items()})))
             return found
         for i, block in enumerate(self.blocks):

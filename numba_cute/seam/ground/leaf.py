@@ -112,8 +112,10 @@ def known(x: Any) -> Any:
     no types."""
     if type(x) is int:
         return x
+    if isinstance(x, Leaf):
+        return x.known()
     if not isinstance(x, tuple):
-        return x.known() if isinstance(x, Leaf) else x
+        return x
     out: list[Any] | None = None
     for i, y in enumerate(x):
         if type(y) is int or y is None:
