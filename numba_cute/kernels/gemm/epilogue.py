@@ -15,7 +15,7 @@ import numba_cute as cute
 from numba_cute import CuteError
 
 from .. import entry
-from .hook import Hook, Matrix, Number, Result, Step, Vector
+from .hook import Hook, HostNumber, Matrix, Result, Step, Vector
 from .operands import view
 
 TURNED = {"rows": "columns", "columns": "rows", "all": "all", "both": "both"}
@@ -228,7 +228,7 @@ def check_extent(x: Given, extent: int, batches: int) -> None:
 
 def _input(x: Any, turned: bool) -> Any:
     if not isinstance(x, Given):
-        return Number(cute.Float32(x))
+        return HostNumber(cute.Float32(x))
     return Matrix() if x.along == "both" else Vector(_values(x), TURNED[x.along] if turned else x.along)
 
 
