@@ -135,7 +135,7 @@ def quotient(op: str, x: int, y: int) -> int:
 
 
 def _scalars(op: str, a: Any, b: Any) -> Any:
-    """Apply an operator to two numbers of the host, one of them a Scalar; None of what is none. CuteError: the rule
+    """Apply an operator to two numbers of the host, one of them a Scalar; None for other operands. CuteError: the rule
     has none for such."""
     if not all(isinstance(x, (Scalar, int, float)) for x in (a, b)):
         return None

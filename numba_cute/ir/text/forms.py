@@ -35,7 +35,7 @@ from .writer import is_bare, is_profile, published
 
 
 def dtype_word(d: Description) -> Word | None:
-    """Return an element type as types have it in the first place: f16; None of what is none."""
+    """Return an element type as types have it in the first place: f16; None for anything else."""
     return Word(registry.element_name(d.value)) if isinstance(d, Constant) and isinstance(d.value, DType) else None
 
 

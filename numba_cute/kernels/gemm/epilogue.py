@@ -108,7 +108,7 @@ class Epilogue:
     C's values and a vector for each of them. pairs: x is (left, right), the sums of column j of both halves of B's
     rows, of which one of C is made: C has half as many columns.
 
-    `first | second` does one after the other. Raises CuteError for what is none of these.
+    `first | second` does one after the other. Raises CuteError for anything else.
     """
 
     def __init__(self, function: Callable[..., Any], *inputs: Any, results: Any = (), pairs: bool = False) -> None:

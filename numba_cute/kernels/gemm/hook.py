@@ -74,7 +74,7 @@ class Vector:
 
 @frozen
 class HostNumber:
-    """A number of the host. value: Float32."""
+    """A number from the host. value: Float32."""
 
     value: Any
 

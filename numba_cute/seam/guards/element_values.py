@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers and types that element types are given: what is none is refused."""
+"""Check the numbers and types that element types are given."""
 
 from __future__ import annotations
 
