@@ -142,7 +142,7 @@ def _scalars(op: str, a: Any, b: Any) -> Any:
     types = [x.dtype if isinstance(x, Scalar) else literal(x) for x in (a, b)]
     case = binary(op, *types, any(type(x) is bool for x in (a, b)))
     if case is None:
-        raise seam.CuteError(f"{a!r} and {b!r}: no {op} by the CuTe DSL's rule: convert one of them")
+        raise seam.CuteError(f"{a!r} and {b!r}: the CuTe DSL's rule has no {op} for them: convert one of them")
     meet, result = case.operands[0], case.result
     x, y = (number(v.value if isinstance(v, Scalar) else v, t) for v, t in zip((a, b), case.operands))
     if op in ("truediv", "floordiv", "mod") and y == 0 and (meet.is_float or op == "truediv"):

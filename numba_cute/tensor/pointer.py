@@ -426,7 +426,7 @@ def recast_ptr(
     """
     if reinterpret:
         if swizzle_ is not None and swizzle_ != IDENTITY:
-            raise CuteError(f"recast_ptr: reinterpret means bytes as they lie: leave out swizzle_, {swizzle_!r}")
+            raise CuteError(f"recast_ptr: reinterpret keeps the bytes unchanged: leave out swizzle_, {swizzle_!r}")
         swizzle_ = IDENTITY
     if not isinstance(ptr, Pointer):
         raise CuteError(f"recast_ptr: {ptr!r} is not a pointer")

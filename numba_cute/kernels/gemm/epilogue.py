@@ -118,8 +118,8 @@ class Epilogue:
         for x in inputs:
             if not isinstance(x, (int, float)) and not (isinstance(x, Given) and not x.fold):
                 raise CuteError(
-                    f"Epilogue: input {x!r} is no number and no tensor whose use is said: rows(v), columns(v), one(v) "
-                    "or matrix(r)"
+                    f"Epilogue: input {x!r} is neither a number nor a tensor with "
+                    "a role: give rows(v), columns(v), one(v) or matrix(r)"
                 )
         for x in results:
             if not isinstance(x, Given) or not x.fold:
