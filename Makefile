@@ -17,7 +17,7 @@ demo: $(STAMP)
 test: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/python -m compileall -q numba_cute tests examples benchmarks
+	$(BIN)/python -m compileall -q -j 2 -x '/test_[^/]*\.py' numba_cute tests examples benchmarks
 	$(MAKE) --no-print-directory -j 2 types suite
 
 types: $(STAMP)

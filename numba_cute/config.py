@@ -60,7 +60,7 @@ def _seconds(name: str, text: str) -> float:
 
 def _backend(name: str, text: str) -> str:
     if text != "mlir":
-        raise CuteError(f"NUMBA_CUTE_{name.upper()}={text}: there is mlir; unset it for what is usual")
+        raise CuteError(f"NUMBA_CUTE_{name.upper()}={text}: only mlir is supported; unset it for the default")
     return text
 
 

@@ -135,14 +135,14 @@ def quotient(op: str, x: int, y: int) -> int:
 
 
 def _scalars(op: str, a: Any, b: Any) -> Any:
-    """Apply an operator to two numbers of the host, one of them a Scalar; None of what is none. CuteError: the rule
+    """Apply an operator to two numbers of the host, one of them a Scalar; None for other operands. CuteError: the rule
     has none for such."""
     if not all(isinstance(x, (Scalar, int, float)) for x in (a, b)):
         return None
     types = [x.dtype if isinstance(x, Scalar) else literal(x) for x in (a, b)]
     case = binary(op, *types, any(type(x) is bool for x in (a, b)))
     if case is None:
-        raise seam.CuteError(f"{a!r} and {b!r}: no {op} by the CuTe DSL's rule: convert one of them")
+        raise seam.CuteError(f"{a!r} and {b!r}: the CuTe DSL's rule has no {op} for them: convert one of them")
     meet, result = case.operands[0], case.result
     x, y = (number(v.value if isinstance(v, Scalar) else v, t) for v, t in zip((a, b), case.operands))
     if op in ("truediv", "floordiv", "mod") and y == 0 and (meet.is_float or op == "truediv"):

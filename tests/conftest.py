@@ -22,6 +22,7 @@ from hypothesis.internal.conjecture import providers
 import numba_cute as cute
 
 from . import no_compiler, ptx_digests, workers
+from .alike import first_alike
 from .thinned import thin
 
 os.environ.setdefault("NUMBA_CUTE_CACHE", "0")  # what is tested is compiled (tests/compiler/test_disk_cache.py apart)
@@ -105,9 +106,12 @@ def _back(array: np.ndarray, tensor: Any) -> None:
 
 
 class Simulator:
-    """Runs the kernel's Python in the simulator, on the arrays themselves."""
+    """Runs the kernel's Python in the simulator, on the arrays themselves. file: the test's."""
 
     name = "simulator"
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
 
     def __call__(
         self, kernel: Any, grid: Any, block: Any, args: Sequence[Any], *, outputs: Sequence[np.ndarray] = (),
@@ -116,7 +120,7 @@ class Simulator:
     ) -> None:  # fmt: skip
         for out in outputs:
             poison(out)
-        simulated = cute.simulate(kernel, cluster=cluster, arch=arch)
+        simulated = cute.simulate(first_alike(kernel, self.file), cluster=cluster, arch=arch)
         simulated[grid, block, 0, smem](*Places(lambda a: a).arguments(args))
         if check is not None:
             check()
@@ -146,8 +150,9 @@ class Assembler:
     name = "assembler"
     expected = ""
 
-    def __init__(self, properties: list[tuple[str, object]] | None = None) -> None:
+    def __init__(self, properties: list[tuple[str, object]] | None = None, file: Path | None = None) -> None:
         self.properties = [] if properties is None else properties
+        self.file = file
 
     def keep(self, ptx: str) -> None:
         """Tell the PTX's digest (see ptx_digests.py), and leave the PTX in $CUTE_TEST_PTX, named by the test:
@@ -169,6 +174,8 @@ class Assembler:
             warnings.simplefilter("error")  # a note that means lost speed is a warning: see cute.compile
             if self.expected:
                 warnings.filterwarnings("ignore", self.expected)
+            if self.file is not None:
+                kernel = first_alike(kernel, self.file)
             compiled = cute.compile(kernel, tuple(Places(lambda a: a).arguments(args)), arch=arch)
         self.keep(compiled.ptx)
         found = compiled.resources
@@ -276,8 +283,8 @@ def run(request: pytest.FixtureRequest) -> Any:
     arrays that it reads and writes. The assembler comes first: then the simulator finds the kernel judged.
     """
     if request.param == Assembler.name:
-        return Assembler(request.node.user_properties)
-    return Simulator() if request.param == Simulator.name else Gpu()
+        return Assembler(request.node.user_properties, request.node.path)
+    return Simulator(request.node.path) if request.param == Simulator.name else Gpu()
 
 
 @pytest.fixture

@@ -148,7 +148,7 @@ def store(
 
 def _exclude(cop: Any, order: dict[str, Any], what: str) -> None:
     if cop and order["sem"]:
-        raise CuteError(f"{what}: cop {cop!r} is of accesses without sem and scope; leave one of them out")
+        raise CuteError(f"{what}: cop {cop!r} is for accesses without sem and scope; leave one of them out")
 
 
 @traced

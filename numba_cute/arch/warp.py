@@ -272,7 +272,7 @@ def _group(threads: Any, what: str) -> int:
 def _reduced(value: Any, op: Any, threads: Any, what: str) -> Any:
     """All lanes of a group get the same: halves of it exchange their values again and again."""
     if not callable(op):
-        raise CuteError(f"{what}: op {op!r} is no function of two values, as lambda a, b: a + b")
+        raise CuteError(f"{what}: op {op!r} is not a function of two values, such as lambda a, b: a + b")
     offset = _group(threads, what) // 2
     if isinstance(value, (Scalar, np.generic)):  # of the host: no number of this kernel's
         value = seam.current().type_of(value)(value)

@@ -48,7 +48,7 @@ def hinted_access(src: Pointer, dst: Pointer, evict: str) -> Callable[[Pointer, 
     """Return what moves a vector with a priority in L1: one side lies in global memory."""
     if (src.space in GLOBAL) == (dst.space in GLOBAL):
         raise CuteError(
-            f"autovec_copy: l1c_evict_priority is of accesses to global memory, on one side; src lies in "
+            f"autovec_copy: l1c_evict_priority is for accesses to global memory, on one side; src is in "
             f"{src.space.name} and dst in {dst.space.name}"
         )
     hint: dict[str, Any] = {

@@ -58,7 +58,7 @@ def check_layout(what: str, lay: Any) -> None:
     if not isinstance(lay, (Layout, ComposedLayout)):
         raise CuteError(f"{what}: {lay!r} is not a layout")
     if not layout.is_static(lay):
-        raise CuteError(f"{what}: {lay} is not static: there is no one picture of it")
+        raise CuteError(f"{what}: {lay} is not static, so it cannot be drawn")
 
 
 def layout_grid(lay: Any, what: str) -> Grid:

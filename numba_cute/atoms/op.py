@@ -75,11 +75,11 @@ class CopyOp:
 
     def traits(self, dtype: DType, num_bits: int) -> CopyTraits:
         """Give the layouts of one instruction. Raises CuteError for elements or bits that it does not move."""
-        raise CuteError(f"{type(self).__name__} is no operation of one instruction: ask one of those of cute.nvgpu")
+        raise CuteError(f"{type(self).__name__} is not the operation of one instruction: use one from cute.nvgpu")
 
     def issue(self, atom: CopyAtom, src: Tensor, dst: Tensor) -> None:
         """Issue one instruction. PTX and least target: the operation's."""
-        raise CuteError(f"{type(self).__name__} is no operation of one instruction: ask one of those of cute.nvgpu")
+        raise CuteError(f"{type(self).__name__} is not the operation of one instruction: use one from cute.nvgpu")
 
     def issue_if(self, atom: CopyAtom, src: Tensor, dst: Tensor, pred: Any) -> None:
         """Issue one instruction where `pred` is true. PTX and least target: the operation's."""
@@ -187,17 +187,17 @@ class MmaOp:
     @property
     def a_type(self) -> DType:
         """The type of A's elements."""
-        raise CuteError(f"{type(self).__name__} is no operation of one instruction: ask one of those of cute.nvgpu")
+        raise CuteError(f"{type(self).__name__} is not the operation of one instruction: use one from cute.nvgpu")
 
     @property
     def b_type(self) -> DType:
         """The type of B's elements."""
-        raise CuteError(f"{type(self).__name__} is no operation of one instruction: ask one of those of cute.nvgpu")
+        raise CuteError(f"{type(self).__name__} is not the operation of one instruction: use one from cute.nvgpu")
 
     @property
     def accumulator(self) -> DType:
         """The type of the elements of C and D."""
-        raise CuteError(f"{type(self).__name__} is no operation of one instruction: ask one of those of cute.nvgpu")
+        raise CuteError(f"{type(self).__name__} is not the operation of one instruction: use one from cute.nvgpu")
 
     def row(self) -> tuple[Instr, dict[str, Any]] | None:
         """Give the row of the instruction table that it issues, and its static parameters; None if it has none."""
@@ -205,17 +205,17 @@ class MmaOp:
 
     def traits(self) -> MmaTraits:
         """Give the instruction's tile and thread-value layouts."""
-        raise CuteError(f"{type(self).__name__} is no operation of one instruction: ask one of those of cute.nvgpu")
+        raise CuteError(f"{type(self).__name__} is not the operation of one instruction: use one from cute.nvgpu")
 
     def fragment(self, operand: str, input: Tensor | tuple[Any, ...]) -> Tensor:
         """Give what the instruction takes for `operand`: registers for a partition shape, or for a partitioned tensor
         what it reads that as, such as matrix descriptors of shared memory."""
-        raise CuteError(f"{type(self).__name__} is no operation of one instruction: ask one of those of cute.nvgpu")
+        raise CuteError(f"{type(self).__name__} is not the operation of one instruction: use one from cute.nvgpu")
 
     def issue(self, d: Tensor, a: Tensor, b: Tensor, accumulate: Any, **words: Any) -> None:
         """Issue one instruction on fragments: d = a @ b.T, + d if `accumulate`. PTX and least target: the
         operation's."""
-        raise CuteError(f"{type(self).__name__} is no operation of one instruction: ask one of those of cute.nvgpu")
+        raise CuteError(f"{type(self).__name__} is not the operation of one instruction: use one from cute.nvgpu")
 
     def issue_whole(self, d: Tensor, a: Tensor, b: Tensor, extents: tuple[int, int, int], accumulate: Any) -> None:
         """Multiply fragments (V, M), (V, N) or (V, M, K), (V, N, K) of `extents` M, N and K; of an operation that is

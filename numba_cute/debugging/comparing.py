@@ -187,8 +187,8 @@ def _copied(value: Any) -> tuple[Any, Callable[[], Any] | None]:
     if isinstance(value, (int, float, bool, np.generic)) or not hasattr(value, "__cute_allocations__"):
         return value, None
     raise CuteError(
-        f"compare: {type(value).__name__} is of memory that one of both runs has: give arrays, and make tensors and "
-        "atoms of them in a function of the host (`cute.jit`)"
+        f"compare: {type(value).__name__} has memory that belongs to one of the two runs: give arrays, "
+        "and make tensors and atoms from them in a host function (`cute.jit`)"
     )
 
 

@@ -508,6 +508,6 @@ def get_mbarrier(stage: ProducerHandle | ConsumerHandle) -> StageBarrier:
     StageBarrier
     """
     if not isinstance(stage, (ProducerHandle, ConsumerHandle)):
-        raise CuteError(f"get_mbarrier: stage {stage!r} is no stage of a pipeline; give the token of a stage")
+        raise CuteError(f"get_mbarrier: stage {stage!r} is not a stage of a pipeline; give a stage's token")
     p = stage.pipeline.sync_object_full.get_barrier(stage.index)
     return StageBarrier(p.dtype, p.space, p.address, p.offset, p.alignment)

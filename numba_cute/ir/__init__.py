@@ -30,7 +30,7 @@ else:
             from ..seam import CuteError
 
             raise CuteError(
-                'the CuTe IR stands on xDSL, which is not installed: pip install "numba-cute[ir]" (Python 3.11 or '
+                'the CuTe IR needs xDSL, which is not installed: pip install "numba-cute[ir]" (Python 3.11 or '
                 "newer); cute.inspect_ptx lists a kernel's operations without it"
             ) from None
         found: object = importlib.import_module(".passes", __name__)

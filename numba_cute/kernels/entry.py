@@ -202,8 +202,8 @@ def refuse_tangents(what: str, tensors: Sequence[Any]) -> None:
     for t in tensors:
         if isinstance(t, torch.Tensor) and torch._C._functorch.is_functorch_wrapped_tensor(t):
             raise CuteError(
-                f"{what}: a tensor of shape {tuple(t.shape)} is one of torch.func's (vmap, grad, …), of which there is "
-                "nothing here: call it with tensors, whole batches of them, and take gradients by backward()"
+                f"{what}: a tensor of shape {tuple(t.shape)} belongs to torch.func (vmap, grad, …), which is not "
+                "supported: call it with tensors, whole batches of them, and take gradients by backward()"
             )
     forward = torch.autograd.forward_ad
     if forward._current_level < 0:

@@ -280,8 +280,8 @@ def complement(input: Domain, cotarget: Any = None) -> Layout:
     layout = outer_of(input)
     if isinstance(input, ComposedLayout) and not keeps_clear(input):
         raise CuteError(
-            f"complement: {input} has none that is known: without an offset, a swizzled layout whose extents and "
-            "strides are powers of two has its outer layout's"
+            f"complement: {input} has no known complement: a swizzled layout has its outer layout's, if "
+            "it has no offset and its extents and strides are powers of two"
         )
     if cotarget is None:
         cotarget = cosize(filter(layout))

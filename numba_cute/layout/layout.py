@@ -320,7 +320,7 @@ def outer_of(layout: Domain) -> Layout:
         layout = layout.outer
     if not isinstance(layout, Layout):
         if isinstance(layout, ArrayView) or hasattr(layout, "__array_interface__"):
-            raise CuteError("an array is no layout, and no tensor: make a tensor of it, cute.make_tensor(array)")
+            raise CuteError("an array is neither a layout nor a tensor: make a tensor of it, cute.make_tensor(array)")
         raise CuteError(f"{layout!r} is not a layout: make one with make_layout")
     return layout
 

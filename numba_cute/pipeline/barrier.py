@@ -510,7 +510,7 @@ class TmaStoreFence(SyncObject):
 
     def get_barrier(self) -> Any:
         """Raise an error: no barrier lies behind it."""
-        raise CuteError("TmaStoreFence.get_barrier: a thread's stores complete groups; there is no barrier")
+        raise CuteError("TmaStoreFence.get_barrier: TMA stores complete groups, not a barrier")
 
     def max(self) -> int:
         """Raise an error: there is no count of arrivals."""

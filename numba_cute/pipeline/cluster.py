@@ -79,7 +79,7 @@ class Cluster:
 
 
 def cluster_of(what: str, cta_layout_vmnk: Layout | None, pairs: bool = False) -> Cluster:
-    """Return the cluster of a layout, or the one of a single CTA for None; refuse what is none.
+    """Return the cluster of a layout, or that of a single CTA for None; refuse anything else.
 
     pairs: whether the matrix unit takes part, which knows pairs of CTAs of the ranks 2i and 2i + 1 alone.
     """

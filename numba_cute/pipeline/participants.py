@@ -225,7 +225,9 @@ def _handle(cls: Callable[..., H], participant: Any) -> H:
 def _must_be(cls: type[H], what: str, handle: Any) -> H:
     """`handle`, which must be one of this side."""
     if not isinstance(handle, cls):
-        raise CuteError(f"{what}: handle {handle!r} is no {cls.__name__}: give what this side's acquire or wait gave")
+        raise CuteError(
+            f"{what}: handle {handle!r} is not a {cls.__name__}: give what this side's acquire or wait returned"
+        )
     return handle
 
 

@@ -102,8 +102,8 @@ def _of(value: Any, rank: int, ranks: int) -> Any:
         return value.values[rank]
     if isinstance(value, Symmetric):
         raise CuteError(
-            f"simulate: {value!r} is no argument itself: give cute.runtime.from_symmetric(x), the memory of all ranks, "
-            f"or cute.sim.PerRank(*x.arrays), to each its own"
+            f"simulate: {value!r} cannot be an argument itself: give cute.runtime.from_symmetric(x), the "
+            f"memory of all ranks, or cute.sim.PerRank(*x.arrays), each rank's own"
         )
     if isinstance(value, tuple) and any(isinstance(v, (PerRank, Symmetric, tuple)) for v in value):
         made = [_of(v, rank, ranks) for v in value]

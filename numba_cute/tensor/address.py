@@ -82,7 +82,7 @@ class Address(Scalar):
                 "it: do that in a kernel which it launches, or pass a copy of the CPU (x.cpu())"
             )
         if not self.value or self.owner is None and self.memory is not None:
-            raise CuteError("a tensor without memory is read or written: it stands for one, to compile for")
+            raise CuteError("a tensor without memory is read or written: it only stands for a tensor at compile time")
         if self.memory is None:
             return None
         first, end = self.memory

@@ -72,14 +72,14 @@ def _check_is_its_memory(x: Any) -> None:
         _refuse(x, "its mask would be left out", "x.filled(value), or x.data for all elements")
     if getattr(x, "is_nested", False) is True:
         _refuse(x, "it is nested, of several shapes", "x.unbind(), or a padded tensor")
-    for name, (why, mend) in _LAZY.items():
+    for name, (why, instead) in _LAZY.items():
         asks = getattr(x, name, None)
         if asks is not None and asks():
-            _refuse(x, why, mend)
+            _refuse(x, why, instead)
 
 
-def _refuse(x: Any, why: str, mend: str) -> None:
-    raise CuteError(f"from_dlpack: tensor_dlpack, a {type(x).__name__}: {why}; pass {mend}")
+def _refuse(x: Any, why: str, instead: str) -> None:
+    raise CuteError(f"from_dlpack: tensor_dlpack, a {type(x).__name__}: {why}; pass {instead}")
 
 
 def inspect_array(x: Any) -> ArrayInfo:

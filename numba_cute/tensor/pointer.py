@@ -52,7 +52,7 @@ class Pointer(InIR):
     the register file's handle; for tmem 32-bit words, the lane in the upper 16 bits. offset: elements from there, in
     rmem and where they are narrower than a byte (in tmem: than a word); what makes whole ones is in the address.
     alignment: bytes, a power of two that divides the address. swizzle: applied to the byte address when the pointer is
-    followed, never to `address`; S<0,4,3> where it is said that bytes are meant as they lie. readonly: nothing may be
+    followed, never to `address`; S<0,4,3> for bytes that are meant as they are stored. readonly: nothing may be
     written there, as to an array that is not writeable. multicast: the address stands for the memory of several GPUs,
     which multimem instructions alone access.
 
@@ -426,7 +426,7 @@ def recast_ptr(
     """
     if reinterpret:
         if swizzle_ is not None and swizzle_ != IDENTITY:
-            raise CuteError(f"recast_ptr: reinterpret means bytes as they lie: leave out swizzle_, {swizzle_!r}")
+            raise CuteError(f"recast_ptr: reinterpret keeps the bytes unchanged: leave out swizzle_, {swizzle_!r}")
         swizzle_ = IDENTITY
     if not isinstance(ptr, Pointer):
         raise CuteError(f"recast_ptr: {ptr!r} is not a pointer")

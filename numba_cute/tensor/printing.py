@@ -213,7 +213,7 @@ def _converted(found: re.Match[str], x: Any, which: str) -> Piece:
         parts = _flat(x)
         if not all(isinstance(part, str) for part in parts):
             raise CuteError(
-                f"printf: {found.group()} takes what is known while compiling, and {which} is {kind}; write "
+                f"printf: {found.group()} takes values that are known at compile time, and {which} is {kind}; write "
                 f"{_fitting(kind)}, or a format with {{}}"
             )
         _bounded(how)

@@ -115,7 +115,9 @@ class TensorSSA:
     def reshape(self, shape: IntTuple) -> TensorSSA:
         """Return the same elements in colexicographic order under `shape`, static and of the same size."""
         if not seam.is_static(shape) or layout.size(shape) != layout.size(self.shape):
-            raise CuteError(f"reshape: shape {shape} has not the {layout.size(self.shape)} elements of {self.shape}")
+            raise CuteError(
+                f"reshape: shape {shape} does not have the {layout.size(self.shape)} elements of {self.shape}"
+            )
         return TensorSSA(self.vector, shape, self.dtype)
 
     def broadcast_to(self, target_shape: IntTuple) -> TensorSSA:

@@ -410,7 +410,7 @@ def make_tensor(iterator: Any, layout: Any = None) -> Tensor:
     if layout is None:
         if view is None:
             raise CuteError(
-                f"make_tensor: layout is missing; only an array has one of its own, and {iterator!r} is none"
+                f"make_tensor: layout is missing; only an array has its own layout, and {iterator!r} is not an array"
             )
         return Tensor(start_of(view), layout_of(view))
     made = Tensor(start_of(view) if view is not None else origin(iterator), _layout(layout))

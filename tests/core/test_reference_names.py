@@ -214,7 +214,7 @@ def test_a_priority_is_of_global_memory_on_one_side():
         regs = cute.make_rmem_tensor(4, cute.Float32)
         cute.autovec_copy(regs, regs, l1c_evict_priority=CacheEvictionPriority.EVICT_FIRST)
 
-    with pytest.raises(cute.CuteError, match="src lies in rmem and dst in rmem"):
+    with pytest.raises(cute.CuteError, match="src is in rmem and dst in rmem"):
         cute.simulate(kernel)[1, 1](np.zeros(4, np.float32))
 
 

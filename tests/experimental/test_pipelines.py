@@ -283,7 +283,7 @@ def test_operations_without_a_pipeline_are_refused():
         "producer",
     )
     refused(lambda: ext.TMAStorePipeline(stages=0, arv_count=64, barrier_id=1, tma_warp_id=0), "stages 0")
-    refused(lambda: ext.get_mbarrier(3), "is no stage of a pipeline")
+    refused(lambda: ext.get_mbarrier(3), "is not a stage of a pipeline")
 
 
 def test_the_pipelines_are_those_of_the_library():

@@ -395,7 +395,7 @@ REFUSED = {
         "  } do {\n  ^bb0(%v: i1):\n    scf.yield %v : i1\n  }",
         r"its block takes \(i1\), and its results are of \(i32\)",
     ),
-    "a method of nothing": ("numba_cute.Tensor.fill", "a method is called of its first operand"),
+    "a method of nothing": ("numba_cute.Tensor.fill", "a method is called on its first operand"),
     "before it is set": (
         "%z = arith.constant 0.0 : f32\n  %t = arith.constant true\n  %w = arith.addf %next, %z : f32\n"
         "  %next = arith.addf %z, %z : f32",

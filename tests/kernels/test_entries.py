@@ -121,10 +121,10 @@ REFUSED = {
     ),
     "permute: x is float32 of shape ()": lambda: kernels.permute(torch.tensor(1.0), ()),
     "rmsnorm: the rows of x, .* have no elements": lambda: kernels.rmsnorm(torch.zeros(3, 0)),
-    "softmax: a tensor of shape .* is one of torch.func's": lambda: torch.func.vmap(kernels.softmax)(normal(2, 3, 8)),
-    "matmul: a tensor of shape .* is one of torch.func's": lambda: torch.func.grad(
-        lambda a: kernels.matmul(a, a).sum()
-    )(normal(8, 8)),
+    "softmax: a tensor of shape .* belongs to torch.func": lambda: torch.func.vmap(kernels.softmax)(normal(2, 3, 8)),
+    "matmul: a tensor of shape .* belongs to torch.func": lambda: torch.func.grad(lambda a: kernels.matmul(a, a).sum())(
+        normal(8, 8)
+    ),
 }
 
 

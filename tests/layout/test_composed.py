@@ -161,7 +161,7 @@ def test_a_swizzled_layout_that_may_meet_its_gaps_has_no_complement():
     with pytest.raises(CuteError) as e:
         cl.complement(L("S<1,0,1> o 0 o (2,2):(1,1)"), 16)
     assert str(e.value) == (
-        "complement: S<1,0,1> o 0 o (2,2):(1,1) has none that is known: without an offset, a swizzled layout whose "
-        "extents and strides are powers of two has its outer layout's"
+        "complement: S<1,0,1> o 0 o (2,2):(1,1) has no known complement: a swizzled layout has its outer layout's, if "
+        "it has no offset and its extents and strides are powers of two"
     )
     assert cl.complement(L("S<2,0,3> o 0 o (4,4):(1,8)"), 64) == L("(2,2):(4,32)")

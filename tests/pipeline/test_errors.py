@@ -67,7 +67,7 @@ def recast(op=PipelineOp.Composite):
         (lambda: MbarrierArray(storage(), 2, (PipelineOp.TmaStore, ONE)), "has no barrier"),
         (lambda: NamedBarrier(1, 64).arrive_and_drop(), "no count to take a thread from"),
         (lambda: pipeline.TmaStoreFence(2).arrive_and_drop(), "no count of arrivals"),
-        (lambda: pipeline.TmaStoreFence(2).get_barrier(), "no barrier"),
+        (lambda: pipeline.TmaStoreFence(2).get_barrier(), "not a barrier"),
         (lambda: pipeline.TmaStoreFence(2).max(), "no count of arrivals"),
         (lambda: PipelineTmaStore(pipeline.TmaStoreFence(2), 2).consumer_wait(), "the TMA unit reads the stages"),
         (lambda: PipelineTmaStore(pipeline.TmaStoreFence(2), 2).consumer_release(), "producer_acquire waits instead"),

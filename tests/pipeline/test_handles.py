@@ -162,9 +162,9 @@ def odd_kernel(how):
 @pytest.mark.parametrize(
     ("how", "says"),
     [
-        ("commit of a consumer's", "is no ProducerHandle"),
-        ("commit of a state", "is no ProducerHandle"),
-        ("release of a producer's", "is no ConsumerHandle"),
+        ("commit of a consumer's", "is not a ProducerHandle"),
+        ("commit of a state", "is not a ProducerHandle"),
+        ("release of a producer's", "is not a ConsumerHandle"),
         ("producer_commit of a consumer's", "is a ConsumerHandle, and must be what acquire gave"),
         ("consumer_release of a producer's", "is a ProducerHandle, and must be what wait gave"),
     ],

@@ -35,7 +35,8 @@ READERS = {
 
 
 def imports(file):
-    for node in ast.walk(ast.parse(file.read_text())):
+    text = file.read_text()
+    for node in ast.walk(ast.parse(text)) if re.search(r"\b(dis|opcode)\b", text) else ():
         if isinstance(node, ast.Import):
             yield from (a.name for a in node.names)
         elif isinstance(node, ast.ImportFrom):

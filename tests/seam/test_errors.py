@@ -293,7 +293,7 @@ def test_a_float_is_no_index(number):
 
 @pytest.mark.parametrize("given", ["", "not a type"])
 def test_a_text_that_names_no_type_is_refused_in_a_union(given):
-    with pytest.raises(cute.CuteError, match="stands in a union with an element type"):
+    with pytest.raises(cute.CuteError, match="cannot be in a union with an element type"):
         cute.Float32 | given
 
 

@@ -67,7 +67,7 @@ def test_printing_compiles_to_vprintf(kernel):
     ('"%d", 1.5', "%d takes an integer, and value 1 of '%d.n' is a float; write %f, %e or %g"),
     ('"%x", a[0]', "%x takes an integer, and value 1 of '%x.n' is a float"),
     ('"%llu", a', r"%llu takes an integer, and value 1 of '%llu.n' is a Tensor; write \{\}"),
-    ('"%s", 7', "%s takes what is known while compiling, and value 1 of '%s.n' is an integer; write %d"),
+    ('"%s", 7', "%s takes values that are known at compile time, and value 1 of '%s.n' is an integer; write %d"),
     ('"%c", "ab"', "%c takes an integer, and value 1 of '%c.n' is text; write %s"),
     ('"%p", a[0]', "%p takes a pointer or an address, and value 1 of '%p.n' is a float"),
     ('"%p", t.iterator', "%p takes a pointer or an address, and value 1 of '%p.n' is a Pointer"),

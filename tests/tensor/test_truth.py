@@ -57,7 +57,7 @@ OF_TENSORS = {
     "w = len(v)": "has no len(): its size is cute.size(t)",
 }
 OF_OBJECTS = {
-    "if v: out[i] = 1": "has no truth value: ask what is meant",
+    "if v: out[i] = 1": "has no truth value: write what you mean",
     "w = not v": "has no truth value",
     "w = v or u": "has no truth value",
     "w = v > 0": "has no order",

@@ -29,7 +29,7 @@ MESSAGES = [
     (lambda i: v().to(float), r"to: dtype <class 'float'> is not an element type; use one like cute.BFloat16"),
     (lambda i: v().to(cute.dtypes.Uint1), r"to: Uint1 is an operand of matrix instructions alone"),
     (lambda i: v().bitcast(cute.Float16), r"bitcast: from Float32 to Float16; the widths must be the same"),
-    (lambda i: v().reshape((4, 3)), r"reshape: shape \(4, 3\) has not the 8 elements of \(4, 2\)"),
+    (lambda i: v().reshape((4, 3)), r"reshape: shape \(4, 3\) does not have the 8 elements of \(4, 2\)"),
     (lambda i: v().broadcast_to((4, 3)), r"shape \(4, 2\) does not fit \(4, 3\): each mode must be equal"),
     (lambda i: v().broadcast_to((4, i)), r"broadcast_to: shape .* must be static, for registers are"),
     (

@@ -100,7 +100,7 @@ def _call(fn: _Function, kinds: Any, values: Any, tracer: Tracer) -> Any:
         raise CuteError(f"{fn.__name__}({', '.join(map(repr, given))}): {e}") from e
     known = fn is not _contains or any(map(objects.holds_objects, kinds)) or not any(map(_runs, kinds))
     if not known and not _of_numbers(kinds[0]):  # leaves are equal if they are one
-        raise CuteError(f"{given[1]!r} in {given[0]!r}: what is known only at run time cannot be looked for")
+        raise CuteError(f"{given[1]!r} in {given[0]!r}: a value that is known only at run time cannot be searched for")
     return result
 
 

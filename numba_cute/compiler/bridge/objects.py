@@ -234,7 +234,7 @@ def _is_any(items: Any) -> Any:
 def _sorted(items: Any) -> list[Any]:
     ordered = (NumberLeaf, bool, int, float, str, tuple, list)
     if not seam.is_static(items) and all(isinstance(x, ordered) or is_object(x) for x in items):
-        raise CuteError("sorted(…) of what is known only at run time: the order must be static")
+        raise CuteError("sorted(…) of values that are known only at run time: the order must be static")
     return sorted(items)
 
 

@@ -59,7 +59,7 @@ _KERNELS: list[Kernel] = []
 def kernel() -> Kernel:
     """Give the kernel that is being compiled. Raises CuteError where a function alone is."""
     if not _KERNELS:
-        raise CuteError("this needs the kernel that is compiled: it is no part of a function that is compiled alone")
+        raise CuteError("this needs a kernel that is being compiled: it cannot be in a function that is compiled alone")
     return _KERNELS[-1]
 
 

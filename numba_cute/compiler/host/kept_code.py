@@ -20,7 +20,7 @@ _MOST_BYTES = 1 << 22
 def kept(module: str, make: Callable[[], bytes]) -> bytes:
     """Give the code of a module's functions, from another time where it can be. module: its name. make: gives the code.
 
-    Of each Python's installation one version is kept: what it is a matter of stands before it, with its checksum."""
+    One version is kept for each Python installation: what it depends on stands before it, with its checksum."""
     folder = store.folder() if config.current().cache else None
     if folder is None:
         return make()

@@ -110,8 +110,8 @@ def _options(name: str, given: dict[str, Any]) -> dict[str, Any]:
             options |= {"lto": value} if given.get("_lto_explicit") else {}
         elif value:
             raise CuteError(
-                f"cuda.jit({option}={value!r}): kernel {name} uses numba_cute, so numba-cuda compiles it, which has no "
-                f"such option{_INSTEAD.get(option, '')}"
+                f"cuda.jit({option}={value!r}): kernel {name} uses numba_cute, so numba-cuda compiles it, which does "
+                f"not have that option{_INSTEAD.get(option, '')}"
             )
     return options
 

@@ -33,7 +33,7 @@ def _use_the_gpu(what: str) -> None:
     except (CudaSupportError, CudaAPIError) as e:
         raise CuteError(
             f"{what} needs a GPU, and there is none here ({no_gpu(e) or e}): in `with cute.simulation():` launches run "
-            "on the CPU, and what is autotuned takes the first configuration that works; cute.simulate(kernel) runs one"
+            "on the CPU, and autotuning takes the first configuration that works; cute.simulate(kernel) runs one"
         ) from e
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A folder of compiled kernels: a file each, named by a digest of all that the kernel is a matter of.
+"""A folder of compiled kernels: a file each, named by a digest of all that the kernel depends on.
 
 A file is written whole or not at all, and holds no code that reading it runs: facts as JSON, and blobs. It is read only
 if its checksum is right, and if this user or root wrote it where nobody else may write (`files`). Any number of

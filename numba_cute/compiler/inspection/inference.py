@@ -40,7 +40,7 @@ def infer(
     context = _context()
     given = [numba_type(a) for a in args]
     if attribute is not None and not given:
-        raise CuteError(f"{attribute}: a method is called of its first operand, and there is none")
+        raise CuteError(f"{attribute}: a method is called on its first operand, and there is none")
     named = {name: numba_type(a) for name, a in (keywords or {}).items()}
     with compiling_for(arch):
         if attribute == "__call__":

@@ -43,7 +43,7 @@ def _refuse_nones(state: Any) -> None:
     if isinstance(state.return_type, types.Optional):
         words = f"{state.func_id.func_name} returns {kind(str(state.return_type.type))} on one way and None on another"
         raise located(
-            CuteError(f"{words}: a kernel's functions give one type; return a number that says so"),
+            CuteError(f"{words}: a kernel's function returns one type; convert the result, as cute.Float32(x)"),
             _first_return(state.func_ir),
         )
     for block in state.func_ir.blocks.values():

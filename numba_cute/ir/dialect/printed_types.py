@@ -74,7 +74,7 @@ FORMS = {
 
 @dataclass(frozen=True)
 class Field:
-    """A piece of a type that differs. pattern: what it looks like. value: its value, which refuses what is none. text:
+    """A piece of a type that differs. pattern: what it looks like. value: its value, which refuses other texts. text:
     how a value is written."""
 
     pattern: str

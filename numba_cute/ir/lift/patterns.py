@@ -210,7 +210,7 @@ class Patterns:
         return found.value.data if isinstance(found, IntegerAttr) else None
 
     def _sum(self, value: SSAValue) -> list[tuple[str, ...]]:
-        """A number as a sum of products of registers, in order; with "?" for what is none."""
+        """A number as a sum of products of registers, in order; with "?" for anything else."""
         op = self.root(value).owner
         if getattr(op, "name", "") == "arith.addi":
             return sorted([t for v in op.operands for t in self._sum(v)], key=str)  # type: ignore[union-attr]

@@ -100,7 +100,7 @@ _MMA = "!f16,!f16,!f32,[64,64,16],SM90"
 
 def _mma_implied(things: list[Thing]) -> Fields:
     if len(things) != 5 or not isinstance(things[3], Listed) or not isinstance(things[4], Word):
-        raise CuteError(f"an MMA atom says the types of A, B and the accumulator, the shape, and the GPU, as in {_MMA}")
+        raise CuteError(f"an MMA atom gives the types of A, B and the accumulator, the shape and the GPU, as in {_MMA}")
     a, b, c = (dtype_of(t).value for t in things[:3])
     shape, who = _numbers(things[3], "the shape"), things[4].name
     said = f"{', '.join(map(registry.element_name, (a, b, c)))} of shape {list(shape)}"
@@ -162,7 +162,7 @@ SWIZZLES = ("none", "32B", "64B", "128B")
 def _tma_implied(usual: type) -> Any:
     def implied(things: list[Thing]) -> Fields:
         if len(things) < 2 or not isinstance(things[1], Listed):
-            raise CuteError('a TMA atom says its element type and its box, as in !f16,[128,64],"128B"')
+            raise CuteError('a TMA atom gives its element type and its box, as in !f16,[128,64],"128B"')
         dtype, box, cls = dtype_of(things[0]), _numbers(things[1], "the box"), usual
         for thing in things[2:]:
             if isinstance(thing, Word):
@@ -218,7 +218,7 @@ def _universal_implied(things: list[Thing]) -> Fields:
     words = [t.name if isinstance(t, Word) else "" for t in things]
     found = re.fullmatch(r"(\d+) b", words[1]) if len(words) == 2 else None
     if len(words) not in (1, 2) or len(words) == 2 and found is None:
-        raise CuteError("a universal copy says its element type, and how many bits it copies, as in f32, 128 b")
+        raise CuteError("a universal copy gives its element type and how many bits it copies, as in f32, 128 b")
     bits = Constant(0 if found is None else int(found[1]))
     return {"op": _default_op(CopyUniversalOp) or Constant(None), "value_type": dtype_of(things[0]), "num_bits": bits}
 
@@ -240,7 +240,7 @@ def _copy_head(fields: Fields) -> list[Thing] | None:
 
 def _copy_implied(things: list[Thing]) -> Fields:
     if len(things) != 2 or not isinstance(things[0], Word):
-        raise CuteError("a copy atom says its operation and its element type, as in CopyUniversalOp,!f16")
+        raise CuteError("a copy atom gives its operation and its element type, as in CopyUniversalOp,!f16")
     cls = _op_class(things[0].name, CopyOp)
     op = _default_op(cls)
     if op is None:

@@ -35,7 +35,7 @@ from .writer import is_bare, is_profile, published
 
 
 def dtype_word(d: Description) -> Word | None:
-    """Return an element type as types have it in the first place: f16; None of what is none."""
+    """Return an element type as types have it in the first place: f16; None for anything else."""
     return Word(registry.element_name(d.value)) if isinstance(d, Constant) and isinstance(d.value, DType) else None
 
 
@@ -134,7 +134,7 @@ def _natural(dtype: Description) -> Description:
 
 def _pointer_fields(things: list[Thing], usual: bool = False) -> Fields:
     if len(things) < 2:
-        raise CuteError("a pointer says its element type and its memory, as in f16, smem, align<16>")
+        raise CuteError("a pointer gives its element type and its memory, as in f16, smem, align<16>")
     dtype, space = dtype_of(things[0]), things[1]
     if not isinstance(space, Word) or space.name not in AddressSpace.__members__:
         raise CuteError(f"{_said(space)} is no memory; they are {', '.join(AddressSpace.__members__)}")
@@ -313,7 +313,7 @@ def _vector_head(fields: Fields) -> list[Thing] | None:
 
 def _vector_implied(things: list[Thing]) -> Fields:
     if len(things) != 2 or not is_shape(things[1]):
-        raise CuteError("a vector says its element type and its shape, as in f32, (8,4)")
+        raise CuteError("a vector gives its element type and its shape, as in f32, (8,4)")
     dtype, shape = dtype_of(things[0]), things[1]
     count = int(layout.size(held(shape))) if is_constant(shape) else 0
     return {"vector": Elements(dtype.value, count), "shape": shape, "dtype": dtype}

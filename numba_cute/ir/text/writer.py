@@ -135,7 +135,7 @@ def _is_value(d: Description) -> bool:
 
 
 def tile(d: Description) -> str | None:
-    """Write a tile, [16:1;_], whose modes are layouts or stay whole; None of what is none."""
+    """Write a tile, [16:1;_], whose modes are layouts or stay whole; None for anything else."""
     if isinstance(d, Group):
         modes = [tile(x) for x in d.items]
         return None if not modes or None in modes else f"[{';'.join(map(str, modes))}]"

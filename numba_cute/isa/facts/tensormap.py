@@ -71,12 +71,12 @@ def check_reduction(op: str, dtype: DType) -> None:
     """An error unless a tensor of `dtype` can be reduced by `op` (PTX ISA, "cp.reduce.async.bulk.tensor")."""
     if element_type(dtype) not in TENSOR_REDUCTIONS[op]:
         which = [o for o, types in TENSOR_REDUCTIONS.items() if element_type(dtype) in types]
-        mend = "give the tensor one of those types, or use atomics"
+        instead = "give the tensor one of those types, or use atomics"
         if op in _SAME_BITS[1:] and dtype.width in (32, 64):
-            mend = f"combine its bits as recast_tensor(tensor, Uint{dtype.width})"
+            instead = f"combine its bits as recast_tensor(tensor, Uint{dtype.width})"
         raise CuteError(
             f"TMA reduction {op!r} of {dtype}: TMA has it for {', '.join(TENSOR_REDUCTIONS[op])}, and for {dtype} "
-            f"it has {', '.join(which) or 'no reduction'}; {mend}"
+            f"it has {', '.join(which) or 'no reduction'}; {instead}"
         )
 
 

@@ -40,8 +40,8 @@ def _spin(
         if ends(m.atomic(addr, 4, change, shared=False, ends=ends if change is None else None)):
             return
     raise CuteError(
-        f"waiting for the flag at {addr:#x}{whose}: it does not come in {_TURNS} turns; let one thread wait "
-        "(elect_one), not a warp, and see that who counts it up does not wait for this one"
+        f"waiting for the flag at {addr:#x}{whose}: it did not come in {_TURNS} turns; let one thread "
+        "wait (elect_one), not a warp, and check that the thread that counts it up does not wait for this one"
     )
 
 

@@ -164,7 +164,8 @@ def block_mask_from(
     entry.check(WHAT, "whole", whole, dtypes=("bool",), shape=visited.shape, like=visited, optional=True)
     if whole is not None and mask is None:
         raise CuteError(
-            f"{WHAT}: whole is given, and no mask: what is visited is then seen whole; give the mask's function too"
+            f"{WHAT}: whole is given without a mask: blocks that are visited are then seen whole; give "
+            "the mask's function too"
         )
     if mask is None:
         whole = visited
@@ -177,7 +178,7 @@ def of_blocks(what: str, blocks: Any, mask: Any, mask_aux: Any) -> tuple[Any, ..
     """Give the mask's function, what it takes, its blocks' lists, and their extents and those of what they are of, as a
     call of an entry says them."""
     if blocks is None and mask is None and mask_aux:
-        raise CuteError(f"{what}: mask_aux is given, and no mask, whose it is: give the function too")
+        raise CuteError(f"{what}: mask_aux is given without the mask that it belongs to: give the function too")
     if mask is not None and not callable(mask):
         raise CuteError(f"{what}: mask is {entry.described(mask)}; it must be a function (batch, head, query, key, …)")
     if blocks is None:
@@ -200,7 +201,7 @@ def check_listed(what: str, q: Any, k: Any, lengths: Any, listed: Any, how: Any)
         return
     heads, narrow, (counts, lists) = q.shape[-2], q.dtype.itemsize == 1, listed[:2]
     if lengths.cu_k is not None and how.most_keys is None:
-        raise CuteError(f"{what}: blocks and cu_seqlens_k are given; max_seqlen_k must be too, of which blocks are")
+        raise CuteError(f"{what}: blocks and cu_seqlens_k are given; give max_seqlen_k too, which blocks depend on")
     batch, queries, keys = sizes(q, k, Options(1.0, most_queries=how.most_queries), lengths)
     if lengths.cu_k is not None:
         keys = how.most_keys

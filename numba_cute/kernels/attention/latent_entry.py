@@ -80,7 +80,7 @@ def checked(
     if not scale > 0:
         raise CuteError(f"{WHAT}: scale {scale} must be positive")
     if not 0 <= splits <= MOST_SPLITS:
-        raise CuteError(f"{WHAT}: num_splits is {splits!r}; it must be 1 to {MOST_SPLITS}, or 0 for what is best")
+        raise CuteError(f"{WHAT}: num_splits is {splits!r}; it must be 1 to {MOST_SPLITS}, or 0 for the best number")
     float32 = entry.pytorch().float32
     return q.new_empty((batch, queries, heads, latent)), q.new_empty((batch, heads, queries), dtype=float32)
 

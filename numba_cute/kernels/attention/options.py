@@ -107,7 +107,7 @@ def chosen(what, causal, window, softcap, score, scale, d, splits):
     if softcap is not None and not softcap > 0:
         raise CuteError(f"{what}: softcap {softcap} must be positive, or None")
     if type(splits) is not int or not 0 <= splits <= MOST_SPLITS:
-        raise CuteError(f"{what}: num_splits is {splits!r}; it must be 1 to {MOST_SPLITS}, or 0 for what is best")
+        raise CuteError(f"{what}: num_splits is {splits!r}; it must be 1 to {MOST_SPLITS}, or 0 for the best number")
     scale = 1 / math.sqrt(d) if scale is None else scale
     if not scale > 0:
         raise CuteError(f"{what}: scale {scale} must be positive")

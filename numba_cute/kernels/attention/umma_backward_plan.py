@@ -167,7 +167,8 @@ def check(options: Options, dims: tuple[int, int], deterministic: bool) -> None:
     for name, given in zip(options._fields, options):
         if given is not None and name not in KNOWN:
             raise CuteError(
-                f"attention_backward: {name} is given, which the kernel for Blackwell GPUs has not yet: leave it out"
+                f"attention_backward: {name} is given, which the kernel for Blackwell GPUs does not support "
+                "yet: leave it out"
             )
     if deterministic:
         raise CuteError(

@@ -29,8 +29,8 @@ def check(options, narrow=False):
     unknown = [name for name, x in options._asdict().items() if x is not None and name not in KNOWN]
     if unknown:
         raise CuteError(
-            f"flash_attention: {', '.join(unknown)} is given, which the kernel for Blackwell has not: leave "
-            "it out there"
+            f"flash_attention: {', '.join(unknown)} is given, which the kernel for Blackwell "
+            "does not support: leave it out there"
         )
     if options.block is not None and options.block[0] % ROWS:
         raise CuteError(

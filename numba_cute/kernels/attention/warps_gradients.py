@@ -43,7 +43,9 @@ def form_of(q, k, v, options, lengths, target, tile=None):
         for found in forms:
             if smem_of(found) <= target.smem_per_sm // ctas - target.smem_reserved:
                 return found._replace(ctas=ctas if widest <= 128 else 1)
-    raise CuteError(f"attention_backward: {target.name} has not the shared memory for head dimensions of {d} and {dv}")
+    raise CuteError(
+        f"attention_backward: {target.name} does not have enough shared memory for head dimensions of {d} and {dv}"
+    )
 
 
 def launches(arrays, work, sizes, options, lengths, aux, mask_aux, listed, target, tile=None):

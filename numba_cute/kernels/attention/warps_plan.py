@@ -48,8 +48,8 @@ def check(options):
     unknown = [name for name, x in options._asdict().items() if x is not None and name not in KNOWN]
     if unknown:
         raise CuteError(
-            f"flash_attention: {', '.join(unknown)} is given, which the kernel for GPUs whose tensor cores are a warp's"
-            " has not yet: leave it out there"
+            f"flash_attention: {', '.join(unknown)} is given, which the kernel for GPUs with mma.sync does not "
+            "support yet: leave it out there"
         )
 
 
@@ -95,8 +95,8 @@ def form_of(q, k, v, queries, lengths, options, target):
     found = next((f for f in forms if fits(f, target)), None)
     if found is None:
         raise CuteError(
-            f"flash_attention: {choices[0]} needs {forms[0].smem} bytes of shared memory, which {target.name} has not "
-            f"for {choices[0].ctas} CTAs of an SM: give a smaller tile"
+            f"flash_attention: {choices[0]} needs {forms[0].smem} bytes of shared memory, and {target.name} does "
+            f"not have that for {choices[0].ctas} CTAs per SM: give a smaller tile"
         )
     pack = plan.pack_of(queries, form.group, found.tile_m) if options.pack is None else options.pack
     return found._replace(pack=pack)

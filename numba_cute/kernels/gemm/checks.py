@@ -54,7 +54,7 @@ def result_of(a: Any, b: Any, epilogue: Any, rows: Any, out: Any, out_dtype: Any
 
 
 def of_rows(a: Any, b: Any, rows_a: Any, rows_c: Any, shape: Any, out: Any) -> tuple[int, ...]:
-    """Give the result's shape where an index names rows; refuse what is none, and what has no rows. shape: without."""
+    """Return the result's shape where an index names rows; refuse what is no index, or has no rows. shape: without."""
     if a.ndim != 2 or b.ndim != 2:
         raise CuteError(
             f"matmul: rows are named by an index, and a is {entry.described(a)} and b {entry.described(b)}; both must "
@@ -68,8 +68,7 @@ def of_rows(a: Any, b: Any, rows_a: Any, rows_c: Any, shape: Any, out: Any) -> t
             raise CuteError(f"matmul: rows_of_a names rows, and a is {entry.described(a)}, which has none: give them")
         if entry.type_name(a) == "int8":
             raise CuteError(
-                "matmul: rows_of_a is given, and a is of int8, which has no NaN for a row that is none of a: give "
-                "a[rows_of_a]"
+                "matmul: rows_of_a is given, and a is int8, which has no NaN for a row outside a: give a[rows_of_a]"
             )
     if rows_c is None:
         return rows, columns

@@ -71,9 +71,7 @@ def matmul(
         entry.refuse_tangents("matmul", [a, b, out, *given])
     if tune:
         if rows != (None, None):
-            raise CuteError(
-                "matmul: tune=True, and rows are named by an index, of which no cuts are measured: leave it out"
-            )
+            raise CuteError("matmul: tune=True is not supported where an index names rows: leave it out")
         _tune(torch, a, b, epilogue, out, out_dtype, cut)
     if OPERATOR.watched((a, b, given, *rows)) and (form is None or isinstance(epilogue, Epilogue)):
         return _traced(torch, a, b, epilogue, rows, out, out_dtype, cut)

@@ -15,7 +15,7 @@ import numba_cute as cute
 from numba_cute import CuteError
 
 from .. import entry
-from .hook import Hook, Matrix, Number, Result, Step, Vector
+from .hook import Hook, HostNumber, Matrix, Result, Step, Vector
 from .operands import view
 
 TURNED = {"rows": "columns", "columns": "rows", "all": "all", "both": "both"}
@@ -108,7 +108,7 @@ class Epilogue:
     C's values and a vector for each of them. pairs: x is (left, right), the sums of column j of both halves of B's
     rows, of which one of C is made: C has half as many columns.
 
-    `first | second` does one after the other. Raises CuteError for what is none of these.
+    `first | second` does one after the other. Raises CuteError for anything else.
     """
 
     def __init__(self, function: Callable[..., Any], *inputs: Any, results: Any = (), pairs: bool = False) -> None:
@@ -118,8 +118,8 @@ class Epilogue:
         for x in inputs:
             if not isinstance(x, (int, float)) and not (isinstance(x, Given) and not x.fold):
                 raise CuteError(
-                    f"Epilogue: input {x!r} is no number and no tensor whose use is said: rows(v), columns(v), one(v) "
-                    "or matrix(r)"
+                    f"Epilogue: input {x!r} is neither a number nor a tensor with "
+                    "a role: give rows(v), columns(v), one(v) or matrix(r)"
                 )
         for x in results:
             if not isinstance(x, Given) or not x.fold:
@@ -228,7 +228,7 @@ def check_extent(x: Given, extent: int, batches: int) -> None:
 
 def _input(x: Any, turned: bool) -> Any:
     if not isinstance(x, Given):
-        return Number(cute.Float32(x))
+        return HostNumber(cute.Float32(x))
     return Matrix() if x.along == "both" else Vector(_values(x), TURNED[x.along] if turned else x.along)
 
 

@@ -73,8 +73,8 @@ class Vector:
 
 
 @frozen
-class Number:
-    """A number of the host. value: Float32."""
+class HostNumber:
+    """A number from the host. value: Float32."""
 
     value: Any
 
@@ -260,7 +260,7 @@ class Hook:
         for step in self.steps:
             given = []
             for x in step.inputs:
-                if isinstance(x, Number):
+                if isinstance(x, HostNumber):
                     both = [x.value] * 2
                 elif isinstance(x, Matrix):
                     both = [matrix.load().to(cute.Float32).reshape((2, 2, place.blocks))]

@@ -100,8 +100,8 @@ def int4_weights_from_gptq(qweight, qzeros, scales, g_idx=None, *, version=1):
         entry.check(what, "g_idx", g_idx, dtypes=INTEGERS, shape=(k,), last=False, like=qweight)
         if any(int(g) != i // group_size for i, g in enumerate(g_idx.tolist())):
             raise CuteError(
-                f"{what}: g_idx is not in order (desc_act=True): the groups of K stand anywhere. Sort K by g_idx, as "
-                f"order = argsort(g_idx, stable=True), repack the weights in that order, and multiply x[:, order]"
+                f"{what}: g_idx is not in order (desc_act=True): the groups of K are not contiguous. Sort K by g_idx, "
+                f"as order = argsort(g_idx, stable=True), repack the weights in that order, and multiply x[:, order]"
             )
     digits = _digits(qweight.T, range(8)).reshape(n, k)
     zeros = _digits(qzeros, range(8)).reshape(scales.shape[0], n).T

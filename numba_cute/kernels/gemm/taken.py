@@ -30,7 +30,7 @@ def broadcast(a: Any, b: Any) -> tuple[int, ...]:
         if n != m and 1 not in (n, m):
             raise CuteError(
                 f"matmul: a is {entry.described(a)} and b {entry.described(b)}; their batches must broadcast: the "
-                "extents of each mode be the same, or one of them 1"
+                "extents of each mode must be equal, or one of them 1"
             )
     return tuple(m if n == 1 else n for n, m in zip(*whole))
 

@@ -140,7 +140,7 @@ def _tokens(x: Any, written: bool = False) -> Any:
         return x.view(shape) if written else x.reshape(shape)
     except RuntimeError:
         raise CuteError(
-            f"rotary: out is {entry.described(x)}, whose tokens lie in no order: give a dense one"
+            f"rotary: out is {entry.described(x)}, whose tokens are not in order: give a dense tensor"
         ) from None
 
 

@@ -83,7 +83,7 @@ def _bytes_at(t: Tensor, space: AddressSpace, name: str) -> Any:
             f"copy: {name} {t!r} must be consecutive for a bulk copy; group_bulk_copy_modes does not move it"
         )
     if p.swizzle is not None and p.swizzle.bits:
-        raise CuteError(f"copy: {name} {t!r} is swizzled; a bulk copy moves bytes as they lie")
+        raise CuteError(f"copy: {name} {t!r} is swizzled; a bulk copy moves bytes unchanged")
     if access_alignment(p) % 16:
         raise CuteError(f"copy: {name} {t!r} must be aligned to 16 bytes; give assumed_align or byte_alignment")
     return physical(p)

@@ -51,7 +51,7 @@ def _shared(t: Tensor, what: str, op: TmaCopyOp) -> Any:
 
 def _no_predicate(pairs: Any) -> None:
     if any(p is not None for _, _, p in pairs):
-        raise CuteError("copy: pred is not for TMA, which leaves out what lies outside the tensor by itself")
+        raise CuteError("copy: pred is not for TMA, which leaves out elements outside the tensor automatically")
 
 
 def _barrier(bar: Any, group: CtaGroup) -> Any:
@@ -137,8 +137,8 @@ def _map_of(atom: CopyAtom) -> Any:
     """The address of an atom's tensor map; an error for one that the kernel has not written yet."""
     if isinstance(atom.tensor_map, NewTensorMap):
         raise CuteError(
-            "copy: the atom was made in the kernel, and its tensor map lies nowhere: write it to global memory with "
-            "cpasync.copy_tensormap(atom, ptr), release and acquire it, and give tma_desc_ptr=ptr"
+            "copy: the atom was made in the kernel, and its tensor map is not in memory yet: write it to global memory "
+            "with cpasync.copy_tensormap(atom, ptr), release and acquire it, and give tma_desc_ptr=ptr"
         )
     return atom.tensor_map
 

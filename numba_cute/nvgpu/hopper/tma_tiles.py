@@ -110,8 +110,8 @@ def copy_tile(
     by_value = coords.layout if tile.by_value is None else tile.by_value
     if not seam.is_static(by_value.shape) or layout.size(by_value) != layout.size(smem.layout):
         raise CuteError(
-            f"{what}: the tile {by_value.shape} has not as many elements as shared memory has, {smem.layout}: take "
-            "tiles of the shape that the shared memory was laid out for"
+            f"{what}: the tile {by_value.shape} does not have as many elements as shared memory, {smem.layout}: take "
+            "tiles of the shape that shared memory was laid out for"
         )
     try:
         atom, strides = _atom(op, tile, by_value, smem, parts, internal_type)

@@ -52,7 +52,7 @@ class Leaf:
                 text = f"{dtype!r:.60}"
             except Exception:  # an object that cannot be written
                 text = f"<{type(dtype).__name__}>"
-            raise CuteError(f"to({text}): this is no element type; use one like cute.Float32")
+            raise CuteError(f"to({text}): not an element type; use one like cute.Float32")
         return dtype(self)
 
     def ir_value(self, *, loc: Any = None, ip: Any = None) -> Any:

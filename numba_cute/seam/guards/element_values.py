@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers and types that element types are given: what is none is refused."""
+"""Check the numbers and types that element types are given."""
 
 from __future__ import annotations
 
@@ -74,14 +74,14 @@ def union_member(x: Any) -> Any:
             return x
         if isinstance(x, str) and x:
             return typing.ForwardRef(x)
-    raise CuteError(f"{described(x)} stands in a union with an element type: that is of types alone")
+    raise CuteError(f"{described(x)} cannot be in a union with an element type: give types alone")
 
 
 def check_fields(x: Any) -> None:
     """Refuse an element type of other fields than it has."""
     texts = isinstance(x.name, str) and isinstance(x.ptx, str) and x.kind in ("float", "int", "uint", "bool")
     if not texts or type(x.width) is not int or x.width < 1 or not isinstance(x.numpy, type):
-        raise CuteError("DType: use those that there are, like cute.Float32")
+        raise CuteError("DType: use one of the existing types, like cute.Float32")
 
 
 def check_divisor(divisor: Any, what: str = "assume: divisor") -> None:

@@ -141,8 +141,8 @@ def _truth(self: Any) -> bool:
     if current_or(None) is None:
         return len(self) > 0 if hasattr(self, "__len__") else True
     raise CuteError(
-        f"{type(self).__name__} {self!r} has no truth value: ask what is meant, as `x is None`, `x == y` or one of its "
-        "attributes"
+        f"{type(self).__name__} {self!r} has no truth value: write what you mean, such as "
+        "`x is None`, `x == y` or one of its attributes"
     )
 
 

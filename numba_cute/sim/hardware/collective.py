@@ -47,7 +47,7 @@ def scalar(kind: str, value: Any) -> Any:
             return value.value  # it lies in the register already
         value = value.value
     elif not isinstance(value, _PLAIN):
-        raise CuteError(f"{described(value)}, stands where an instruction takes a number: give a number")
+        raise CuteError(f"{described(value)}, is given where an instruction takes a number: give a number")
     mask = MASK.get(kind)
     if type(value) is float and (mask is not None or kind == "s32"):
         value = number(value, _TYPES.get(kind, Uint32))

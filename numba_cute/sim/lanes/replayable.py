@@ -108,7 +108,7 @@ class _Look:
             return fn.__name__ not in _LEAVES_A_TRACE
         try:
             fn = without_with(fn)
-        except CuteError:  # it is said where the function is called, if it is: names of attributes are looked at too
+        except CuteError:  # raised again where the function is called, if it is: names of attributes are looked at too
             return False
         if id(fn) in self.seen:
             return True

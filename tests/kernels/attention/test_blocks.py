@@ -151,13 +151,13 @@ def test_what_does_not_fit_is_refused_in_words():
     q, k = normal(1, 100, 1, 64), normal(1, 200, 1, 64)
     with pytest.raises(CuteError, match="it must be .queries, keys., a multiple of 64 and one of 16"):
         kernels.block_mask_from(visited, block=(100, 128))
-    with pytest.raises(CuteError, match="whole is given, and no mask"):
+    with pytest.raises(CuteError, match="whole is given without a mask"):
         kernels.block_mask_from(visited, visited)
     with pytest.raises(CuteError, match="make it by kernels.block_mask"):
         kernels.flash_attention(q, k, k, blocks=visited)
     with pytest.raises(CuteError, match="mask is given, and blocks, which has a mask of its own"):
         kernels.flash_attention(q, k, k, blocks=made, mask=chequered)
-    with pytest.raises(CuteError, match="mask_aux is given, and no mask"):
+    with pytest.raises(CuteError, match="mask_aux is given without the mask"):
         kernels.flash_attention(q, k, k, mask_aux=(1,))
     with pytest.raises(CuteError, match="mask is .*; it must be a function"):
         kernels.flash_attention(q, k, k, mask=visited)
@@ -168,7 +168,7 @@ def test_what_does_not_fit_is_refused_in_words():
     with pytest.raises(CuteError, match="these must be 128 or 256, and a multiple of 64"):
         small = kernels.block_mask_from(torch.ones(1, 1, 2, 2, dtype=torch.bool), block=(64, 128))
         kernels.flash_attention(q.requires_grad_(), k, k, blocks=small)
-    with pytest.raises(CuteError, match="max_seqlen_k must be too"):
+    with pytest.raises(CuteError, match="give max_seqlen_k too"):
         cu = torch.tensor([0, 100], dtype=torch.int32)
         how = {"cu_seqlens_q": cu, "cu_seqlens_k": cu, "max_seqlen_q": 100}
         kernels.flash_attention(q.detach()[0], k[0], k[0], blocks=made, **how)

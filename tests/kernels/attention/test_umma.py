@@ -230,7 +230,7 @@ def test_tiles_divide_the_blocks_of_a_mask():
 def test_what_the_kernel_has_not_is_refused():
     (q, k, v, _), _, given, options = arrays((64, 64), 512, "plain")
     for option in set(Options._fields) - umma_plan.KNOWN:
-        with pytest.raises(CuteError, match=f"{option} is given, which the kernel for Blackwell has not"):
+        with pytest.raises(CuteError, match=f"{option} is given, which the kernel for Blackwell does not support"):
             umma_plan.form_of(q, k, v, 512, given, options._replace(**{option: 1}))
     for wrong, says in (
         ({"block": (64, 64)}, "blocks is of 64 queries a block; on Blackwell it must be a multiple of 128"),

@@ -288,7 +288,9 @@ def test_what_the_kernel_has_not_is_refused():
         with pytest.raises(CuteError, match=f"head dimensions of 64 or 128, .* not yet {dims[0]} and {dims[1]}"):
             check(Options(1.0), dims, False)
     for option in set(Options._fields) - umma_backward_plan.KNOWN:
-        with pytest.raises(CuteError, match=f"{option} is given, which the kernel for Blackwell GPUs has not yet"):
+        with pytest.raises(
+            CuteError, match=f"{option} is given, which the kernel for Blackwell GPUs does not support yet"
+        ):
             check(Options(1.0)._replace(**{option: 1}), (64, 64), False)
     with pytest.raises(CuteError, match="deterministic is True"):
         check(Options(1.0), (64, 64), True)

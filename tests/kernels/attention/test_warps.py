@@ -267,9 +267,9 @@ def test_every_target_has_tiles_that_fit():
 def test_what_the_kernel_has_not_is_refused():
     q, target = np.zeros((1, 512, 2, 64), BF16), cute.target("sm_86")
     for option in set(Options._fields) - warps_plan.KNOWN:
-        with pytest.raises(CuteError, match=f"{option} is given, which the kernel for GPUs whose tensor cores are a"):
+        with pytest.raises(CuteError, match=f"{option} is given, which the kernel for GPUs with mma.sync"):
             warps_plan.form_of(q, q, q, 512, WHOLE, Options(1.0)._replace(**{option: 1}), target)
-    with pytest.raises(CuteError, match="needs 131072 bytes of shared memory, which sm_86 has not"):
+    with pytest.raises(CuteError, match="needs 131072 bytes of shared memory, and sm_86 does not have that"):
         warps_plan.form_of(q, q, q, 512, WHOLE, Options(1.0, tile=Tile(256, 384, 32, 1)), target)
 
 

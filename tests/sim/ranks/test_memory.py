@@ -227,7 +227,7 @@ def test_arguments_of_other_launches_are_refused():
     x = symmetric(N, cute.Int32, 4)
     for given, words in (
         (PerRank(0, 1, 2), "has values of 3 ranks, but the launch is of 2"),
-        (x, "is no argument itself"),
+        (x, "cannot be an argument itself"),
         (from_symmetric(x), "is symmetric memory of 4 ranks, but the launch is of 2"),
         (x.multicast, "elements of a multicast mapping"),
     ):
