@@ -156,9 +156,9 @@ _NOTHING = digest_of(())
 
 PATCHES: tuple[Patch, ...] = (
     Patch(
-        compiler.CUDACompiler, "define_pipelines", pipeline.extending, digest="231a7e12b50f40ef",
+        compiler.CUDACompiler, "define_pipelines", pipeline.extending, digest="d3a46a7d53738f06",
         why="to give its own functions their passes and typing context",
-        reads=(*ssa.LEANS_ON, *lower.LEANS_ON, *rewrites.LEANS_ON, *running.LEANS_ON),
+        reads=(*ssa.LEANS_ON, *lower.LEANS_ON, *reading.LEANS_ON, *rewrites.LEANS_ON, *running.LEANS_ON),
     ),
     Patch(
         dispatcher._Kernel, "__new__", kernel.making_kernels, digest="539a1e4b5adb8bba",

@@ -22,6 +22,7 @@ from ..ground.numba_cuda import (
     Interpreter,
     UnsupportedBytecodeError,
     bytecode,
+    interpreter,
     ir,
     postproc,
     register_pass,
@@ -33,6 +34,14 @@ from .uses import read_in
 
 _READING = Within()
 """While a function of this library is read."""
+_OF = {
+    interpreter.peep_hole_delete_with_exit: ("WITH", "LOAD_SPECIAL"),
+    interpreter.peep_hole_fuse_dict_add_updates: ("MAP", "DICT"),
+    interpreter.peep_hole_call_function_ex_to_call_function_kw: ("CALL_FUNCTION_EX",),
+    interpreter.peep_hole_list_to_tuple: ("LIST_TO_TUPLE", "INTRINSIC"),
+}
+"""Parts of the names of the instructions that Numba's rewritings of what it read are of."""
+LEANS_ON = (*sorted(_OF, key=lambda fn: fn.__name__), Interpreter.interpret, Interpreter.post_process)
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
@@ -51,6 +60,7 @@ class _Reading:
     value that a variable had when it was read."""
 
     func_id: Any
+    bytecode: Any
     current_block: Any
     assigner: Any
     _own: OwnVariables
@@ -61,6 +71,12 @@ class _Reading:
         self._own, self._restored = OwnVariables(list(code), self.func_id.code), []
         _leave_out_caches(code)
         return super().interpret(code)  # type: ignore[misc]
+
+    def post_process(self, peepholes: Any, func_ir: Any) -> Any:
+        """Rewrite what stands for several instructions, where there is one of those that Numba's rewriting is of."""
+        found = {inst.opname for inst in self.bytecode}
+        needed = [p for p in peepholes if p not in _OF or any(part in name for name in found for part in _OF[p])]
+        return super().post_process(needed, func_ir)  # type: ignore[misc]
 
     def _dispatch(self, inst: Any, kws: Any) -> None:
         self._at, self._restored = inst.offset, self._own.restored_at(inst.offset)

@@ -272,6 +272,7 @@ def make_kernel(form):
             for _ in cute.range(w, unroll=1):
                 full_q.advance()
             index, seen = seek(index, cute.Int32(0), tickets, told, cu_q, queries, splits, order, ctas)
+            careful = False  # whether all maxima are found: they grew in this tile, or in the one before
             if index < tiles:
                 full_k.wait()
                 full_q.wait()
@@ -320,6 +321,7 @@ def make_kernel(form):
                     at_q = arch.make_warp_uniform(full_q.state.index)
                     at, n, adds = cute.Int32(end - 1), cute.Int32(last), False
                     exact, masked = True, True  # whether maxima are found: where a row may have none yet
+                    grew = False
                     ask_at = at  # of a ring, the next place at which to ask what is seen
                     while True:
                         moved = False
@@ -334,7 +336,9 @@ def make_kernel(form):
                                 ):
                                     break
                                 again(sQ, sK, rS, at_q, full_k.state.index, tidx % 128)
-                                exact = True
+                                exact, careful, grew = True, True, True
+                            if careful and moved and not masked:
+                                grew = True
                             if at == begin:
                                 full_q.release()
                             full_k.release()
@@ -383,14 +387,15 @@ def make_kernel(form):
                                     scores, at, first, whole_end, place, column, rows_k, listed
                                 )  # fmt: skip
                         elif cute.const_expr(has_right or has_left):
-                            exact = masked
+                            exact = masked or careful
                             masked = n >= whole_end or n < whole_begin
                             if masked:
                                 exact = True
                                 mask(scores, n, place, column, rows_q, rows_k, left, right)
                         else:
-                            exact = False
+                            exact, masked = careful, False
 
+                    careful = grew
                     if cute.const_expr(sink is not None):
                         for r in cute.range_constexpr(2):
                             _, own_head, _ = row_of(place, r, head)

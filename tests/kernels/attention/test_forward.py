@@ -9,7 +9,7 @@ import pytest
 from numba import cuda
 
 import numba_cute as cute
-from numba_cute.kernels.attention import entry, plan, schedule
+from numba_cute.kernels.attention import again, entry, forward, plan, schedule
 from numba_cute.kernels.attention.form import Form
 from numba_cute.kernels.attention.options import capped
 from numba_cute.kernels.attention.plan import Lengths, Options
@@ -86,6 +86,28 @@ def test_maxima_are_found_where_there_may_be_none_yet_and_scores_again_where_the
     k[:, : keys // 3] *= grown  # which come last
     o, lse = simulate(q, k, v, window, dtype, (batch, heads, queries), sms, lazy=True, **options)
     reference.check(o, lse, *batched(q, k, v, window=window))
+
+
+@pytest.mark.slow
+def test_scores_are_computed_again_once_where_each_block_has_greater_ones(monkeypatch, capsys):
+    make = again.make_again
+
+    def counted(form):
+        of_form = make(form)
+
+        def again(*given):
+            print("again")
+            of_form(*given)
+
+        return again
+
+    monkeypatch.setattr(forward, "make_again", counted)
+    monkeypatch.setattr(plan, "kernel_of", forward.make_kernel)
+    q, k, v = random(BF16, (1, 128, 1, 64), (1, 96, 1, 64), (1, 96, 1, 64))
+    q[..., 0], k[..., 0] = 16, np.repeat([100, 80, 60, 40, 20, 0], 16)[None, :, None]  # the last block comes first
+    o, lse = simulate(q, k, v, ALL, BF16, (1, 1, 128), lazy=True, tile=(64, 16))
+    reference.check(o, lse, *batched(q, k, v, window=ALL))
+    assert capsys.readouterr().out.count("again") == 128  # each thread once, in the first tile
 
 
 @pytest.mark.slow
