@@ -7,7 +7,7 @@ import numba_cute as cute
 from numba_cute import arch
 from numba_cute.nvgpu import warp
 
-from .warps_tiles import multiply
+from .products import multiply
 
 MOST = 2.0**15
 """A thread's exponentials of a row of a block may be so many together, less than a Float16 holds, before its warp

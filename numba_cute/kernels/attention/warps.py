@@ -17,9 +17,10 @@ from numba_cute import arch, utils
 
 from . import output, softmax, split
 from .elements import make_elements
+from .products import multiply
 from .walk import make_blocks, make_mask
 from .warps_form import VECTOR, fragment_copies, multiply_of, rows_copy, tile_layout
-from .warps_tiles import as_operand, block_of, bring, multiply, sequence, sums_of, turned
+from .warps_tiles import as_operand, block_of, bring, sequence, sums_of, turned
 
 
 @functools.cache

@@ -19,10 +19,11 @@ from numba_cute import arch, utils
 from . import masks, output, softmax, visits
 from .backward_rows import bent
 from .elements import kept, within
+from .products import multiply
 from .schedule import divided, tile_at
 from .walk import make_blocks, make_mask
 from .warps_form import VECTOR, fragment_copies, multiply_of, rows_copy, tile_layout
-from .warps_tiles import as_operand, block_of, bring, multiply, sequence, sums_of, turned
+from .warps_tiles import as_operand, block_of, bring, sequence, sums_of, turned
 
 STAGES = 2  # of what passes by
 
