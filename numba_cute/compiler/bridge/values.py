@@ -114,8 +114,6 @@ def abstract(ty: types.Type, value: Any, tracer: Tracer) -> Any:
         if isinstance(ty, types.BaseNamedTuple):
             return ty.instance_class._make(items)
         return tracer.lists.lend(items) if is_list(ty) else items
-    if isinstance(ty, Value):
-        return _whole(ty, value, tracer)
     if isinstance(ty, StructRef):
         return StructProxy(ty, value)
     if isinstance(ty, BoundTraced) and isinstance(ty.this, (StructRef, Value, types.BaseNamedTuple)):

@@ -63,7 +63,7 @@ def _may_match(state: Any) -> bool:
 
 
 class _Quiet(ConstantInference):
-    """Numba's constants, as far as it found them; what is none is not told with a piece of the source."""
+    """Find constants as Numba does, and raise its errors without a piece of the source, which is slow to write."""
 
     def infer_constant(self, name: str, loc: Any = None) -> Any:
         return super().infer_constant(name)

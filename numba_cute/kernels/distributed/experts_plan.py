@@ -125,9 +125,8 @@ def matmul_combine(
 
 
 def wide_of(hidden: int) -> int:
-    """Choose the columns of the first slab, four sevenths of all: its sums are hidden behind the second slab's product,
-    which is as long as these two warps take for as much, and of that slab those are left. Each slab reads A once
-    more."""
+    """Choose the columns of the first slab: four sevenths of all. Two warps add it up while the second slab is
+    multiplied; with more columns they would end after it. Each slab reads A once more."""
     return SLAB * max(math.ceil(hidden / (SLAB * SLABS)), 4 * hidden // (7 * SLAB))
 
 
