@@ -203,7 +203,7 @@ def form_of(q, k, v, queries, lengths, options):
     cluster = (habit.get("cluster", 1) if share else 1) if options.cluster is None else options.cluster
     form = form._replace(cluster=cluster, pack=pack)
     tile_m, tile_n = options.tile or tile_of(form, few)
-    plain = not form.narrow and form.score is None and form.mask is None and form.block is None
+    plain = form.dtype is cute.BFloat16 and form.score is None and form.mask is None and form.block is None
     usual = habit.get("lazy")
     lazy = plain and (usual is not None and not few if options.lazy is None else options.lazy)
     turns = usual == "turns" if lazy else cluster == 1 and habit.get("turns", False)
