@@ -26,7 +26,7 @@ import functools
 import inspect
 import sys
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NoReturn
 
@@ -49,12 +49,14 @@ __all__ = [
     "check",
     "check_place",
     "check_target",
+    "compiling",
     "described",
     "element_type",
     "family_of",
     "kinds",
     "multiprocessors",
     "on_device_of",
+    "ordinary",
     "pytorch",
     "refuse_gradients",
     "refuse_tangents",
@@ -104,6 +106,8 @@ def under_autocast(*tensors: Any, like: Any = None) -> Any:
     products do. tensors: of floats; others, and those of another device, stay as they are. like: a factor that is
     written too, and so stays as it is: the others get its type, if that is one of these."""
     torch, out = pytorch(), list(tensors)
+    if not (torch.is_autocast_enabled("cuda") or torch.is_autocast_enabled("cpu")):
+        return out
     if like is not None and not (isinstance(like, torch.Tensor) and type_name(like) in FLOATS):
         return out
     for i, t in enumerate(tensors):
@@ -191,6 +195,25 @@ def on_device_of(x: Any) -> AbstractContextManager[Any]:
 def capturing(x: Any) -> bool:
     """Say whether a CUDA graph is captured where the tensor `x` lies."""
     return bool(x.is_cuda and pytorch().cuda.is_current_stream_capturing())
+
+
+def compiling() -> bool:
+    """Say whether torch.compile traces what calls this."""
+    return "torch" in sys.modules and bool(sys.modules["torch"].compiler.is_compiling())
+
+
+def ordinary(tensors: Iterable[Any]) -> bool:
+    """Say whether tensors, or None, are torch's own, and nobody but the caller wants to know what is done with them:
+    neither autograd, of either mode, nor torch.compile nor torch.func. What is not is looked at more closely."""
+    torch = pytorch()
+    if torch.compiler.is_compiling() or torch.autograd.forward_ad._current_level >= 0:
+        return False
+    own, wrapped = (torch.Tensor, torch.nn.Parameter), torch._C._functorch.is_functorch_wrapped_tensor
+    grad = torch.is_grad_enabled()
+    for t in tensors:  # noqa: SIM110  # each call asks
+        if t is not None and (type(t) not in own or (grad and t.requires_grad) or wrapped(t)):
+            return False
+    return True
 
 
 def refuse_tangents(what: str, tensors: Sequence[Any]) -> None:
@@ -430,10 +453,7 @@ class Operator:
         torch = pytorch()
         if into is not None and not isinstance(into, (tuple, list)):
             raise CuteError(f"{self.what}: out={into!r:.60} must be the tensors to write to, in their order")
-        if not torch.compiler.is_compiling():
-            refuse_tangents(self.what, _flat(args[: self.tensors]))
-            refuse_gradients(self.what, [args[i] for i in self.constant] + list(into or ()))
-        if torch.compiler.is_compiling() or self._watched(torch, args):
+        if not ordinary((*_flat(args[: self.tensors]), *(into or ()))) and self._asked(torch, args, into):
             if into is not None and any(t is not None for t in into):
                 raise CuteError(
                     f"{self.what}: out is given, and a gradient is asked for or torch.compile runs: leave out=, or "
@@ -450,6 +470,13 @@ class Operator:
         given = written if self.count is not None else (list(written),)
         self.planned((*args[: self.tensors], *given), tuple(args[self.tensors :]))
         return written if several else written[0]
+
+    def _asked(self, torch: Any, args: Sequence[Any], into: Sequence[Any] | None) -> bool:
+        """Refuse what there is no derivative of, and say whether the operator of torch's is called."""
+        if not torch.compiler.is_compiling():
+            refuse_tangents(self.what, _flat(args[: self.tensors]))
+            refuse_gradients(self.what, [args[i] for i in self.constant] + list(into or ()))
+        return self.watched(args)
 
     def traced(self, *args: Any) -> Any:
         """Call the operator of torch's, which autograd and torch.compile know, with all of its arguments."""

@@ -417,9 +417,11 @@ def prepared(
     scales = q_descale, k_descale, v_descale
     mask, mask_aux, listed, *block = of_blocks(WHAT, blocks, mask, mask_aux)
     given = q, k, v, sink, out, *scales, *aux, *mask_aux
-    if not torch.compiler.is_compiling():
-        entry.refuse_tangents(WHAT, given)
-    differentiable = torch.is_grad_enabled() and any(getattr(t, "requires_grad", False) for t in given)
+    differentiable = False
+    if not entry.ordinary(given):
+        if not torch.compiler.is_compiling():
+            entry.refuse_tangents(WHAT, given)
+        differentiable = torch.is_grad_enabled() and any(getattr(t, "requires_grad", False) for t in given)
     if max_seqlen_k is not None and (type(max_seqlen_k) is not int or max_seqlen_k < 0):
         raise CuteError(f"{WHAT}: max_seqlen_k is {max_seqlen_k!r}; it must be a number of rows, 0 or more")
     deterministic = deterministic or torch.are_deterministic_algorithms_enabled()

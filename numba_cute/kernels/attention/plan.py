@@ -77,8 +77,8 @@ def smem_of(form):
 def habit_of(form):
     """Give the fastest settings that were measured for a form, by its greater head dimension and by whether it has a
     window ("ends"): `turns` where no cluster shares keys, `lazy` (whether such a form takes turns, by the CTAs of a
-    cluster), `cluster` and `stages` of the form (False, not at all, 1 and 2 for what is not there), and `keys`, the most
-    of a tile that is a CTA's own (176, or 128). That of 8 bits has more room, and takes turns alike."""
+    cluster), `cluster` and `stages` of the form (False, not at all, 1 and 2 for what is not there), and `keys`, the
+    most of a tile that is a CTA's own (176, or 128). That of 8 bits has more room, and takes turns alike."""
     widest, habits = max(form.d, form.dv), tuning.numbers("flash_attention").habits
     found = habits.get(f"{widest},ends" if form.left or form.right else widest, {})
     return {"turns": max(form.d, form.dv) <= 64} if form.narrow else found
