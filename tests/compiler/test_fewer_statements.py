@@ -86,6 +86,28 @@ def test_copies_of_a_loop_read_their_index_by_one_name(inferred):
     assert not [str(i) for i in inferred["copied"] if type(i) is ir.Assign and isinstance(i.value, ir.Var)]
 
 
+ROWS = 3
+
+
+def settled(out):
+    for i in cute.range_constexpr(2):
+        if cute.const_expr(ROWS > 2):
+            out[i] = ROWS + cute.size(cute.make_layout((i, ROWS)))
+        if cute.const_expr(cute.size(cute.make_layout(ROWS)) == 2):
+            out[i] = ROWS
+
+
+def test_of_conditions_that_are_known_nothing_is_left_and_a_global_is_loaded_once(inferred):
+    out = np.zeros(2, np.int64)
+    Native(settled, (out,)).run(1, out)
+    assert out.tolist() == [3, 6]
+    made = [i for i in inferred["settled"] if type(i) is ir.Assign]
+    loads = [i.value.value for i in made if isinstance(i.value, ir.Global)]
+    assert len(loads) == len(set(loads)) and bool not in loads
+    consts = [i.value.value for i in made if isinstance(i.value, ir.Const)]
+    assert len(consts) == len(set(map(repr, consts)))
+
+
 def test_a_debugger_finds_them(inferred, monkeypatch):
     left = []
     monkeypatch.setattr(leftovers, "leave_out", left.append)

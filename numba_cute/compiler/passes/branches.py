@@ -50,7 +50,8 @@ def _prune(func_ir: Any, judged: list[tuple[Condition, bool | None]]) -> bool:
     decided = [(c, truth) for c, truth in judged if truth is not None]
     for condition, truth in decided:
         block = func_ir.blocks[condition.label]
-        branch = block.terminator
+        branch, asks = block.terminator, block.body[condition.place.index]
+        asks.value = ir.Const(truth, asks.loc)
         block.body[-1] = ir.Jump(branch.truebr if truth else branch.falsebr, branch.loc)
     if decided:
         for dead in unreached(func_ir.blocks):
