@@ -23,6 +23,7 @@ __all__ = ["Known", "carried", "exact", "known", "name_of"]
 _values: dict[str, Any] = {}
 _names: dict[Any, str] = {}
 MOST = 4096
+"""So many things are remembered of a kind, then the oldest is dropped."""
 
 
 class Known:

@@ -37,7 +37,7 @@ from numba_cute.seam.ground.records import dataclass
 from numba_cute.seam.marks.constexpr import LAUNCHER
 
 from .arrays import FLOATS, aligned, check, described, element_type, strides, type_name
-from .carried import carried, exact, name_of
+from .carried import MOST, carried, exact, name_of
 
 __all__ = [
     "FLOATS",
@@ -67,9 +67,6 @@ __all__ = [
     "type_name",
     "under_autocast",
 ]
-
-MOST = 4096
-"""Launches that one `Planned` remembers."""
 
 
 def pytorch() -> Any:
@@ -153,7 +150,7 @@ def check_target(what: str, x: Any, *families: str) -> str:
     target = target_at(x)
     if target is None:
         return WARPGROUPS
-    found: str | None = family_of(target)
+    found = family_of(target)
     if found is None or found not in families:
         has = " and ".join(SAID[f] for f in families)
         one = "its kernel is" if len(families) == 1 else "its kernels are"
@@ -188,8 +185,7 @@ def stream_of(x: Any) -> int:
 
 def on_device_of(x: Any) -> AbstractContextManager[Any]:
     """Make the GPU current on which the tensor `x` lies, as long as the context lasts."""
-    found: AbstractContextManager[Any] = pytorch().cuda.device(x.device) if x.is_cuda else nullcontext()
-    return found
+    return pytorch().cuda.device(x.device) if x.is_cuda else nullcontext()
 
 
 def capturing(x: Any) -> bool:
@@ -303,9 +299,8 @@ class Work:
 
 def kinds(tensors: Sequence[Any]) -> list[Any]:
     """Give what plans may read of tensors, or None of none: types, shapes, strides, devices and alignment."""
-    return [
-        None if t is None else (t.dtype, t.shape, t.stride(), t.device, t.data_ptr() & 15 == 0) for t in tensors
-    ]  # fmt: skip
+    kind = lambda t: (t.dtype, t.shape, t.stride(), t.device, t.data_ptr() & 15 == 0)  # noqa: E731
+    return [None if t is None else kind(t) for t in tensors]
 
 
 class Planned:
@@ -491,19 +486,11 @@ class Operator:
         """Say whether somebody wants to know what is called: torch.compile, autograd, or what stands for tensors. args:
         of which the first are the operator's tensors."""
         torch = pytorch()
-        return bool(torch.compiler.is_compiling()) or self._watched(torch, args)
-
-    def _watched(self, torch: Any, args: Sequence[Any]) -> bool:
-        """Say whether autograd, or a class that stands for tensors, has to see the call."""
-        grad = torch.is_grad_enabled()
-        for t in _flat(args[: self.tensors]):
-            if t is None:
-                continue
-            if type(t) is not torch.Tensor and type(t) is not torch.nn.Parameter and isinstance(t, torch.Tensor):
-                return True
-            if grad and getattr(t, "requires_grad", False):
-                return True
-        return False
+        own, grad = (torch.Tensor, torch.nn.Parameter), torch.is_grad_enabled()
+        return bool(torch.compiler.is_compiling()) or any(
+            (type(t) not in own and isinstance(t, torch.Tensor)) or (grad and getattr(t, "requires_grad", False))
+            for t in _flat(args[: self.tensors])
+        )
 
     def _given(self, place: int, made: Any, given: Any) -> Any:
         """Return the tensor to write to in place of `made`: `given`, if it is as large."""

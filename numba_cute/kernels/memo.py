@@ -6,10 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .carried import exact
+from .carried import MOST, exact
 from .entry import kinds, simulated
-
-MOST = 4096
 
 
 def remembered(
