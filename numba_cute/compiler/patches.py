@@ -156,7 +156,7 @@ _NOTHING = digest_of(())
 
 PATCHES: tuple[Patch, ...] = (
     Patch(
-        compiler.CUDACompiler, "define_pipelines", pipeline.extending, digest="d3a46a7d53738f06",
+        compiler.CUDACompiler, "define_pipelines", pipeline.extending, digest="6598c5314eb6701a",
         why="to give its own functions their passes and typing context",
         reads=(*ssa.LEANS_ON, *lower.LEANS_ON, *reading.LEANS_ON, *rewrites.LEANS_ON, *running.LEANS_ON),
     ),

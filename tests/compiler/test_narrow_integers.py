@@ -27,16 +27,21 @@ def divided(a, b, out):
     out[i, 2] = (a[i] + cute.size(layout)) // b[i]  # which 32 bits may not hold
     out[i, 3] = (a[i] & 7) * 3 // (b[i] % 5 - 6)
     out[i, 4] = (i * 8 + 3) % (b[i] // 2)
+    out[i, 5] = a[i] // 7 + a[i] % 7 * 10
+    out[i, 6] = a[i] * b[i] // 1000003
+    out[i, 7] = a[i] * b[i] % 1000003
+    out[i, 8] = a[i] // 1 + a[i] % 1 - a[i] // -1
 
 
 def test_every_quotient_is_as_in_64_bits():
     pairs = np.array(list(itertools.product(EDGES, EDGES)), np.int32)
     a, b = np.ascontiguousarray(pairs[:, 0]), np.ascontiguousarray(pairs[:, 1])
-    want = np.zeros((len(a), 5), np.int64)
+    want = np.zeros((len(a), 9), np.int64)
     for i, (x, y) in enumerate(zip(a.tolist(), b.tolist())):
         half = y // 2
         want[i, :3] = (x // y, x % y, (x + 4) // y) if y else (0, 0, 0)
-        want[i, 3:] = (x & 7) * 3 // (y % 5 - 6), (i * 8 + 3) % half if half else 0
+        want[i, 3:5] = (x & 7) * 3 // (y % 5 - 6), (i * 8 + 3) % half if half else 0
+        want[i, 5:] = x // 7 + x % 7 * 10, x * y // 1000003, x * y % 1000003, x * 2
     got, simulated = (np.full_like(want, -1) for _ in range(2))
     Native(divided, (a, b, got)).run(len(a), a, b, got)
     simulate(divided)[1, len(a)](a, b, simulated)

@@ -14,7 +14,7 @@ from ..emit.frames import make_slot
 from ..emit.tracer import Tracer
 from ..ground.asserting import mark_raised
 from ..ground.building import building_kernel, kernel
-from ..ground.llvmlite import alloca_once
+from ..ground.llvmlite import Constant, alloca_once
 from ..ground.memory import memory
 from ..ground.numba import config
 from ..ground.numba_cuda import (
@@ -35,7 +35,7 @@ from .rolled import Rolled
 from .uses import uses_and_definitions
 
 LEANS_ON = (
-    CUDALower._find_singly_assigned_variable, CUDALower.alloca_lltype, CUDALower.lower_block,
+    CUDALower._find_singly_assigned_variable, CUDALower.alloca_lltype, CUDALower.lower_block, CUDALower.storevar,
     CUDALower.lower_inst, CUDALower._disable_sroa_like_opt.fget, must_use_alloca,
 )  # fmt: skip
 """The code of Numba's that this stands for, or that it calls."""
@@ -96,14 +96,14 @@ class Lower(CUDALower):
         """Find the variables that need no slot: each assigned by one statement, and used in that one's block alone."""
         self._blk_local_varmap: dict[str, object] = {}
         self._singly_assigned_vars: set[str] = set()
+        self._assigned_once: set[str] = set()
         if self.func_ir.func_id.is_generator:
             return
         blocks = self.func_ir.blocks
         known = uses_and_definitions(blocks)
         assigned = Counter(i.target.name for i in instructions(blocks) if isinstance(i, ir.Assign))
-        elsewhere = set().union(must_use_alloca(blocks), *known.usemap.values())
-        found = set().union(*known.defmap.values()) - elsewhere
-        self._singly_assigned_vars |= {name for name in found if assigned[name] == 1}
+        self._assigned_once |= {name for name, count in assigned.items() if count == 1} - must_use_alloca(blocks)
+        self._singly_assigned_vars |= self._assigned_once.difference(*known.usemap.values())
 
     def lower_function_body(self) -> Any:
         """Lower all; then it is known which objects are of this function's frame."""
@@ -194,6 +194,17 @@ class Lower(CUDALower):
             return given
         ty = self.typeof(given.name)
         return ty.literal_value if isinstance(ty, types.Literal) else None
+
+    def storevar(self, value: Any, name: str, argidx: int | None = None) -> None:
+        """Store a variable. A constant, as all that types tell, needs no slot in other blocks either. Into the slot of
+        what is assigned once Numba would store after it looked what was there, and how large an argument is."""
+        once = name in self._assigned_once and name not in self._singly_assigned_vars
+        if once and type(value) is Constant and name not in self.varmap:
+            self._singly_assigned_vars.add(name)
+        elif once and isinstance(self.debuginfo, DummyDIBuilder) and not self.context.enable_nrt:
+            self.builder.store(value, self.getvar(name))
+            return
+        super().storevar(value, name, argidx)
 
     def alloca_lltype(self, name: str, lltype: Any, datamodel: Any = None) -> Any:
         """Make a variable's slot. How large it is only debug information asks, and LLVM takes long to say."""
