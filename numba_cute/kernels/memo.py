@@ -16,12 +16,12 @@ def remembered(
     """Return what was made for tensors of the same kinds; of more than `MOST` the oldest is dropped.
 
     known: all that was made. static: what else it was made of; numbers are told apart by their class and bits.
-    make(*given) makes it, and refuses in words what are no tensors."""
+    make(*given) makes it, and refuses in words what are not tensors."""
     key: Any = None
     try:
         key = (simulated(), exact(static), *kinds(tensors))
         found = known.get(key)
-    except (AttributeError, TypeError):  # some are no tensors
+    except (AttributeError, TypeError):  # some are not tensors
         found = None
     if found is None:
         found = make(*given)

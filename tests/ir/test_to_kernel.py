@@ -385,8 +385,8 @@ def test_asserts():
 
 
 REFUSED = {
-    "vectors": ("%v = arith.constant dense<1> : vector<4xi32>", "vector<4xi32> is no type of numbers"),
-    "width": ("%v = arith.constant 1 : i7", "i7 is no type of numbers"),
+    "vectors": ("%v = arith.constant dense<1> : vector<4xi32>", "vector<4xi32> is not a type of numbers"),
+    "width": ("%v = arith.constant 1 : i7", "i7 is not a type of numbers"),
     "bools": ("%b = arith.constant true\n  %v = arith.divsi %b, %b : i1", "there is none of i1"),
     "function": ("func.call @nothing() : () -> ()", "no function @nothing"),
     "blocks": ("cf.br ^next\n^next:", "its body has 2 blocks"),

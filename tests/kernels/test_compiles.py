@@ -164,7 +164,7 @@ REFUSED = {
     "there is no entry 'softmaxx': give one of .*softmax, topk": lambda: kernels.warmup("softmaxx"),
     r"shape 3 must be a tuple of ints and ranges": lambda: kernels.warmup("softmax", [(3, 4)]),
     "2 dtypes, and a call has 1 tensors": lambda: kernels.warmup("softmax", [((3,),)], dtypes=["bfloat16"] * 2),
-    "'bf16' is no element type": lambda: kernels.warmup("softmax", [((3,),)], dtypes="bf16"),
+    "'bf16' is not an element type": lambda: kernels.warmup("softmax", [((3,),)], dtypes="bf16"),
     "no calls of softmax are named: give shapes": lambda: kernels.warmup("softmax"),
     "no calls of matmul are named": lambda: kernels.warmup("matmul", [], grad=True),
     "leave out shapes": lambda: kernels.warmup(print, [((3,),)]),

@@ -367,6 +367,6 @@ def refused(report: Any, extents: Extents) -> str:
     if expert:
         return (
             f"{WHAT}: indices name expert {expert}, and there are {extents.experts}: what such tokens gave is NaN. "
-            "Below 0 is no expert"
+            "Below 0 is not an expert"
         )
     return ""

@@ -117,7 +117,7 @@ def get_partial(sums: Any, partial: Any, thread: Any, piece: int, first: Any, co
 
 @traced
 def at_once_of(splits: int, most: int) -> int:
-    """Count the sharers whose sums are read in one turn. most: of a loop's turn. One turn alone is no loop, and the
+    """Count the sharers whose sums are read in one turn. most: of a loop's turn. One turn alone is not a loop, and the
     loads of the rest come with its own, for half as many more of which there are registers: or there are two turns."""
     if splits <= most + most // 2:
         return splits

@@ -115,7 +115,7 @@ class Epilogue:
     def __init__(self, function: Callable[..., Any], *inputs: Any, results: Any = (), pairs: bool = False) -> None:
         results = results if isinstance(results, tuple) and not isinstance(results, Given) else (results,)
         if not callable(function):
-            raise CuteError(f"Epilogue: function {function!r} is no function of the sums")
+            raise CuteError(f"Epilogue: function {function!r} is not a function of the sums")
         for x in inputs:
             if not isinstance(x, (int, float)) and not (isinstance(x, Given) and not x.fold):
                 raise CuteError(
@@ -274,7 +274,7 @@ def _values(x: Given) -> Any:
 
 
 def known_of(epilogue: Any) -> Any:
-    """Give what stands for an epilogue where launches are remembered; what is no epilogue, None too, as it is."""
+    """Give what stands for an epilogue where launches are remembered; what is not an epilogue, None too, as it is."""
     return epilogue.known if isinstance(epilogue, Epilogue) else epilogue
 
 

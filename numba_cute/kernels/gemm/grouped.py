@@ -400,7 +400,7 @@ def _all_rows(a):
 
 
 def check_groups(what, a, b, ends, kinds, optional=False):
-    """Refuse matrices that are no rows by groups, each with a matrix of its own."""
+    """Refuse matrices that are not rows by groups, each with a matrix of its own."""
     entry.check(what, "a", a, dtypes=kinds, rank=2)
     entry.check(what, "b", b, dtypes=(entry.type_name(a),), rank=3, shape=(None, None, a.shape[1]), last=False, like=a)
     entry.check(what, "ends", ends, dtypes=("int32",), rank=1, shape=(b.shape[0],), like=a, optional=optional)

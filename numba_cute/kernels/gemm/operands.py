@@ -133,7 +133,7 @@ def some_clusters(what, count, ctas):
 
 
 def check_rows(what, by="TMA", **arrays):
-    """Refuse matrices that TMA, or cp.async, cannot take: rows that are no multiples of 16 bytes, or that begin
+    """Refuse matrices that TMA, or cp.async, cannot take: rows that are not multiples of 16 bytes, or that begin
     elsewhere. by: which of them copies."""
     for name, x in arrays.items():
         size = x.element_size() if hasattr(x, "element_size") else x.itemsize

@@ -292,7 +292,7 @@ def check_named(
     turned, a_mode, c_mode = lies
     if ((by_threads or rows_c) and c_mode == 0) or (turned and (rows_a or rows_c)) or (rows_a and a_mode == 0):
         raise CuteError(
-            f"gemm: {cut}: rows that an index names, and those of C that are no multiples of 16 bytes, are contiguous "
+            f"gemm: {cut}: rows that an index names, and those of C that are not multiples of 16 bytes, are contiguous "
             "and stay the kernel's rows: leave turned out"
         )
 

@@ -253,7 +253,7 @@ def test_command_line_runs_both(tmp_path, capsys, monkeypatch):
     assert capsys.readouterr().err.count("wrong.mlir:1:") == 2
     assert main(["opt", str(tmp_path / "none")]) == main(["run", str(tmp_path / "none")]) == 1
     assert main(["opt", "-what"]) == 1
-    assert "is no option" in capsys.readouterr().err
+    assert "is not an option" in capsys.readouterr().err
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(PROGRAM.encode())))
     assert main(["run", "-"]) == 0
 

@@ -310,7 +310,7 @@ def test_what_does_not_fit_is_refused_in_words():
     assert "its elements must be bfloat16, float16 or float8_e4m3fn" in refusal(q.astype(np.float32), k, v)
     assert "the head dimension is 32 of q" in refusal(q[..., :32], k[..., :32], v)
     assert "k must have v's shape" in refusal(q, k[:, :3], v)
-    assert "q has 3 heads, which is no multiple of the 2" in refusal(q[:, :, :3], k, v)
+    assert "q has 3 heads, which is not a multiple of the 2" in refusal(q[:, :, :3], k, v)
     assert "q has a batch of 1" in refusal(q[:1], k, v)
     assert "max_seqlen_q is 3" in refusal(q, k, v, most_queries=3)
     assert "page_table is given; it needs seqused_k" in refusal(q, k, v, pages=np.zeros((2, 1), np.int32))
