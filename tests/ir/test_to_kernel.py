@@ -405,7 +405,7 @@ REFUSED = {
         '%v = cute.memref.alloca() : !cute.memref<f32, rmem, align<16>, "(4,2147483648):(1,0)">',
         "8589934592 elements of Float32 are more than the 512 KiB",
     ),
-    "operation": ("%v = memref.alloca() : memref<4xi32>", "no operation that a kernel"),
+    "operation": ("%v = memref.alloca() : memref<4xi32>", "not an operation that a kernel"),
 }  # fmt: skip
 
 
