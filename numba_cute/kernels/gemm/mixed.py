@@ -62,17 +62,25 @@ def widen(wide, words, dtype, lower, upper, mask):
     not known.
     """
     subtract = arch.sub_packed_bf16x2 if dtype == cute.BFloat16 else arch.sub_packed_f16x2
-    multiply_add = arch.fma_packed_bf16x2 if dtype == cute.BFloat16 else arch.fma_packed_f16x2
-    base = cute.Uint32(BASE[dtype.name] * 0x10001)
     halves = cute.make_rmem_tensor((2, 16), cute.Uint16)
     for block in range(4):
         word = cute.Uint32(words[block])
         for pair in range(4):
-            zero, scale = (upper if pair % 2 else lower)[block * len(lower) // 4]
-            number = (word >> (4 * pair)) & mask | base
-            made = multiply_add(subtract(number, zero), scale, cute.Uint32(MINUS_ZERO))
+            factors = (upper if pair % 2 else lower)[block * len(lower) // 4]
+            made = two_of(word, pair, factors, dtype, mask, subtract)
             halves[0, 4 * block + pair], halves[1, 4 * block + pair] = cute.Uint16(made), cute.Uint16(made >> 16)
     wide.store(halves.load().bitcast(dtype).reshape(wide.shape))
+
+
+@traced
+def two_of(word, pair, factors, dtype, mask, subtract):
+    """Give two numbers of a word as `dtype`, next to each other along K: those of a pair, as of `pack.words_of`.
+
+    factors: their (zero point + base, scale), each two times in a word. mask: as of `widen`. subtract: of two pairs."""
+    multiply_add = arch.fma_packed_bf16x2 if dtype == cute.BFloat16 else arch.fma_packed_f16x2
+    zero, scale = factors
+    number = (word >> (4 * pair)) & mask | cute.Uint32(BASE[dtype.name] * 0x10001)
+    return multiply_add(subtract(number, zero), scale, cute.Uint32(MINUS_ZERO))
 
 
 @traced
@@ -86,12 +94,15 @@ def factors_of(factors, row, stage, middle, groups, half):
     """Read the (zero point, scale) of each group of a row's half block. factors: (rows, of each group its kinds,
     stages); of one kind, they are scales, and the zero point is `middle`. groups: of a block."""
     kinds, first = cute.size(factors, mode=[1]) // groups, half * groups // 2
-    found = []
-    for at in range(first, first + max(groups // 2, 1)):
-        scale = twice(factors[row, at * kinds, stage])
-        zero = cute.Uint32(middle * 0x10001) if kinds == 1 else twice(factors[row, at * kinds + 1, stage])
-        found.append((zero, scale))
-    return tuple(found)
+    each = range(first, first + max(groups // 2, 1))
+    return tuple(factor_of(factors, row, at, stage, middle, kinds) for at in each)
+
+
+@traced
+def factor_of(factors, row, group, stage, middle, kinds):
+    """Read the (zero point, scale) of a row's group, each two times in a word. factors, middle: as of `factors_of`."""
+    scale = twice(factors[row, group * kinds, stage])
+    return cute.Uint32(middle * 0x10001) if kinds == 1 else twice(factors[row, group * kinds + 1, stage]), scale
 
 
 @traced
@@ -344,10 +355,15 @@ def cut_of(tokens, row_tiles, blocks, factors, room):
 
 def plan(x, words, factors, c, middle, n, cut=None):
     """Plan the launch. x: (M, K). words, factors: as in Int4Weights. c: (M, N). middle: the number that stands for zero
-    where factors have no zero points, on BASE. n: N. cut: a Cut, or None for the one that is thought best."""
+    where factors have no zero points, on BASE. n: N. cut: a Cut, one of `mixed_warps_plan`, or None for the one that is
+    thought best. Blackwell's tensor cores are used as a warp's."""
     if 0 in c.shape:
         return lambda *tensors: None
-    entry.check_target("mixed_gemm", x)
+    family = entry.check_target("mixed_gemm", x, entry.WARPGROUPS, entry.WARPS, entry.TENSOR_MEMORY)
+    if family != entry.WARPGROUPS or not isinstance(cut, (Cut, type(None))):
+        from . import mixed_warps_plan
+
+        return mixed_warps_plan.plan(x, words, factors, c, middle, n, cut)
     check_rows("mixed_gemm", x=x, out=c)
     (row_tiles, _, _), (_, blocks, groups, kinds, _) = words.shape, factors.shape
     if cut is None:
