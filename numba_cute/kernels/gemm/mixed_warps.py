@@ -184,7 +184,8 @@ def mixed(
     m, n, batch = order.decode(index)
     smem = utils.SmemAllocator()
     of_x = cute.size_in_bytes(dtype, x_layout)
-    ring = smem.allocate(of_x + VECTOR * stages * sum(form.vectors), 1024, "ring")
+    whole = of_x + VECTOR * stages * sum(form.vectors)
+    ring = smem.allocate(whole, 1024, "ring")
     sX, sW = in_ring(ring, 0, dtype, x_layout), form.in_ring(ring + of_x, stages)
     tiles_x = copies_x.tiles(thread, mX, sX, m, batch, (extents[0], extents[2]))
     first = cute.Int32(n * form.vectors[0]), cute.Int32(n * form.vectors[1])
@@ -199,7 +200,7 @@ def mixed(
     add_up(acc, tiles_x, weights, sX, sW, tiled_mma, ldmatrix, None, thread, begin, end - begin)
     finishes = True
     if cute.const_expr(partials is not None):
-        flags = smem.allocate_tensor(cute.Int32, cute.make_layout(2), 16, None, "flags")
+        flags = cute.make_tensor(cute.recast_ptr(ring + (whole - VECTOR), dtype=cute.Int32), cute.make_layout(1))
         partial = partials[None, None, None, None, index]
         put_partial(acc, partial[None, None, None, split], thread, 0)
         together = pipeline.NamedBarrier(1, threads)

@@ -54,10 +54,9 @@ REACHED = {(16, 128): 0.4, (32, 128): 0.55, (64, 128): 0.7, (128, 128): 0.8, (12
 # ---------------------------------------------------------------- what a kernel takes
 
 
-def form_of(cut: Cut, factors: Any, middle: int) -> Form:
-    """Say how a cut's weights lie. factors, middle: as of Int4Weights."""
-    groups = int(factors.shape[2])
-    return Form(cut.tile[1] // ROWS, max(groups // 2, 1), int(factors.shape[3]), middle, groups == 1)
+def form_of(cut: Cut, groups: int, kinds: int, middle: int = 0) -> Form:
+    """Say how a cut's weights lie. groups, kinds: of factors, for 128 of K. middle: as of Int4Weights."""
+    return Form(cut.tile[1] // ROWS, max(groups // 2, 1), kinds, middle, groups == 1)
 
 
 def fitted(cut: Cut, form: Form, k: int, target: Any) -> Cut:
@@ -76,14 +75,20 @@ def fitted(cut: Cut, form: Form, k: int, target: Any) -> Cut:
     if broken is not None:
         raise CuteError(f"{WHAT}: {cut}: {broken}")
     stage = tile_m * TILE_K * 2 + VECTOR * sum(form.vectors)
-    room = (int(target.smem_per_sm) // cut.ctas - int(target.smem_reserved) - 16) // stage
+    room = (int(target.smem_per_sm) // cut.ctas - int(target.smem_reserved)) // stage
     stages = cut.stages or min(MOST_STAGES, room)
-    if not 2 <= stages <= room:
+    pieces = 2 * 16 * warps_m * tile_n * slots_of(cut)
+    if not max(2, -(-pieces // stage)) <= stages <= room:
         raise CuteError(
-            f"{WHAT}: {cut}: {max(2, stages)} stages of {stage} bytes do not fit in {target.name}'s shared memory for "
-            f"{cut.ctas} CTAs: give fewer of them, or a smaller tile"
+            f"{WHAT}: {cut}: {stages} stages of {stage} bytes; {cut.ctas} CTAs of {target.name} have room for {room}, "
+            f"and there must be 2 or more, and {pieces} bytes, for C: give another tile, or another number of stages"
         )
     return cut._replace(stages=stages)
+
+
+def slots_of(cut: Cut) -> int:
+    """Count the pieces of C that there is room for in shared memory: the rows of one instruction of all warps each."""
+    return min(2, cut.tile[0] // (16 * cut.warps[0]))
 
 
 def scratch_of(cut: Cut, m: int, n: int) -> tuple[int, int]:
@@ -97,7 +102,7 @@ def arguments_of(cut: Cut, middle: int, x: Any, words: Any, factors: Any, c: Any
     second of zeros. The others: as of `mixed.plan`."""
     (m, k), n, dtype = map(int, x.shape), int(c.shape[1]), entry.element_type(x)
     row_tiles, k_tiles, _ = map(int, words.shape)
-    form, (tile_m, tile_n), (warps_m, warps_n) = form_of(cut, factors, middle), cut.tile, cut.warps
+    form, (tile_m, tile_n), (warps_m, warps_n) = form_of(cut, *map(int, factors.shape[2:4]), middle), cut.tile, cut.warps
     op = mma_op(dtype)
     columns = cute.make_layout((8, warps_n, 2), stride=(1, 16, 8))  # a warp has slabs of 16 rows, as they are packed
     tiled_mma = cute.make_tiled_mma(op, (warps_m, warps_n, 1), (16 * warps_m, columns, 16))
@@ -106,7 +111,7 @@ def arguments_of(cut: Cut, middle: int, x: Any, words: Any, factors: Any, c: Any
     tX, copies_x = copied(tensor_of(x, 1), 1, dtype, (tile_m, TILE_K), cut.threads)
     tC, copies_c = copied(tensor_of(c, 1), 1, dtype, c_tile, cut.threads)
     x_layout = smem_layout(dtype, 1, tile_m, TILE_K, cut.stages)
-    c_layout = smem_layout(dtype, 1, *c_tile, min(2, tile_m // c_tile[0]))
+    c_layout = smem_layout(dtype, 1, *c_tile, slots_of(cut))
     tiles = math.ceil(m / tile_m), math.ceil(n / tile_n)
     order = utils.PersistentTileSchedulerParams((*map(cute.Int32, tiles), 1), (1, 1, 1), GROUP_M, False)
     extents, partials, tickets = tuple(map(cute.Int32, (m, n, k))), None, None
@@ -144,16 +149,15 @@ def modelled(cut: Cut, m: int, n: int, k: int, sms: int) -> float:
     return each + (MEET + (1 + cut.splits) * 4 * tile_m * tile_n / SUMS) * (cut.splits > 1)
 
 
-def cut_of(m: int, n: int, k: int, form: Form, sms: int, target: Any) -> Cut:
-    """Choose the cut that takes the least time, by the model, of those that fit. form: of tiles of ROWS. target: the
-    GPU's record."""
+def cut_of(m: int, n: int, k: int, kinds: tuple[int, int], sms: int, target: Any) -> Cut:
+    """Choose the cut that takes the least time, by the model, of those that fit. kinds: the groups and kinds of factors,
+    as of `form_of`. target: the GPU's record."""
     found = []
     for cut, splits in itertools.product(CUTS, SPLITS):
-        wide = form._replace(tiles=cut.tile[1] // ROWS)
         if splits > 1 and cut.tile[0] > 64:
             continue
         with contextlib.suppress(CuteError):
-            fit = fitted(cut._replace(splits=splits), wide, k, target)
+            fit = fitted(cut._replace(splits=splits), form_of(cut, *kinds), k, target)
             found += [fit] * (fit.stages >= FEWEST_STAGES)
     return min(found, key=lambda cut: modelled(cut, m, n, k, sms))
 
@@ -162,10 +166,9 @@ def plan(x: Any, words: Any, factors: Any, c: Any, middle: int, n: int, cut: Cut
     """Plan the launch, as of `mixed.plan`. cut: a Cut, or None for the one that is thought best."""
     check_rows(WHAT, "cp.async", x=x, out=c)
     target = entry.target_at(x) or cute.target(entry.WARPS)
-    (m, k), sms = x.shape, entry.multiprocessors(x)
-    if cut is None:
-        cut = cut_of(m, n, k, form_of(Cut(), factors, middle), sms, target)
-    cut = fitted(cut, form_of(cut, factors, middle), k, target)
+    (m, k), kinds = x.shape, (factors.shape[2], factors.shape[3])
+    cut = cut or cut_of(m, n, k, kinds, entry.multiprocessors(x), target)
+    cut = fitted(cut, form_of(cut, *kinds), k, target)
     counts = scratch_of(cut, m, n)
     splits = Splits(counts if cut.splits > 1 else None)
 
