@@ -41,8 +41,9 @@ from .operands import (
     tensor_of,
 )  # fmt: skip
 from .output import Stores, of_warpgroup, partition
-from .pack import BASE, COLUMNS as TILE_K, ROWS as TILE_M, Int4Weights
+from .pack import COLUMNS as TILE_K, ROWS as TILE_M, Int4Weights
 from .plan import fastest, smem_layout
+from .widened import MASK, factors_of, widen
 
 if TYPE_CHECKING:
     import torch
@@ -50,59 +51,6 @@ if TYPE_CHECKING:
 TILES_N = (16, 32, 64, 128, 256)
 UNIT = 512  # words of 8 numbers: 64 rows by 64 of K
 SMEM = cute.target("sm_90a").smem_per_block - 1024  # but for barriers and factors
-MINUS_ZERO, MASK = 0x80008000, 0x000F000F
-
-
-@traced
-def widen(wide, words, dtype, lower, upper, mask):
-    """Write 64 by 64 numbers of four bits as `dtype` to `wide`, wgmma's fragment of this thread.
-
-    words: four, each of a block of 16 of K. lower, upper: of each group of these the (zero point + base, scale), each
-    two times in a word, of this thread's row, and of the one 8 below. mask: MASK, which stays in a register where it is
-    not known.
-    """
-    subtract = arch.sub_packed_bf16x2 if dtype == cute.BFloat16 else arch.sub_packed_f16x2
-    halves = cute.make_rmem_tensor((2, 16), cute.Uint16)
-    for block in range(4):
-        word = cute.Uint32(words[block])
-        for pair in range(4):
-            factors = (upper if pair % 2 else lower)[block * len(lower) // 4]
-            made = two_of(word, pair, factors, dtype, mask, subtract)
-            halves[0, 4 * block + pair], halves[1, 4 * block + pair] = cute.Uint16(made), cute.Uint16(made >> 16)
-    wide.store(halves.load().bitcast(dtype).reshape(wide.shape))
-
-
-@traced
-def two_of(word, pair, factors, dtype, mask, subtract):
-    """Give two numbers of a word as `dtype`, next to each other along K: those of a pair, as of `pack.words_of`.
-
-    factors: their (zero point + base, scale), each two times in a word. mask: as of `widen`. subtract: of two pairs."""
-    multiply_add = arch.fma_packed_bf16x2 if dtype == cute.BFloat16 else arch.fma_packed_f16x2
-    zero, scale = factors
-    number = (word >> (4 * pair)) & mask | cute.Uint32(BASE[dtype.name] * 0x10001)
-    return multiply_add(subtract(number, zero), scale, cute.Uint32(MINUS_ZERO))
-
-
-@traced
-def twice(x):
-    """Put 16 bits into both halves of a word."""
-    return cute.Uint32(x) * cute.Uint32(0x10001)
-
-
-@traced
-def factors_of(factors, row, stage, middle, groups, half):
-    """Read the (zero point, scale) of each group of a row's half block. factors: (rows, of each group its kinds,
-    stages); of one kind, they are scales, and the zero point is `middle`. groups: of a block."""
-    kinds, first = cute.size(factors, mode=[1]) // groups, half * groups // 2
-    each = range(first, first + max(groups // 2, 1))
-    return tuple(factor_of(factors, row, at, stage, middle, kinds) for at in each)
-
-
-@traced
-def factor_of(factors, row, group, stage, middle, kinds):
-    """Read the (zero point, scale) of a row's group, each two times in a word. factors, middle: as of `factors_of`."""
-    scale = twice(factors[row, group * kinds, stage])
-    return cute.Uint32(middle * 0x10001) if kinds == 1 else twice(factors[row, group * kinds + 1, stage]), scale
 
 
 @traced
@@ -421,7 +369,8 @@ MIXED = entry.Operator("numba_cute::mixed_gemm", plan, _result)
 
 
 def mixed_gemm(x, weights, *, out=None):
-    """Multiply activations by weights of 4 bits: `x @ W.T`, with sums in float32.
+    """Multiply activations by weights of 4 bits: `x @ W.T`, with sums in float32, on a GPU of sm_80 to sm_89, sm_90a,
+    sm_100a, sm_103a, sm_120 or sm_121.
 
     x: (M, K) of bfloat16 or float16, whose rows are multiples of 16 bytes. weights: of `int4_weights`, (N, K), with
     scales of x's type. out: (M, N), to write to. Gives the result, of x's type. CuteError says what is not so.

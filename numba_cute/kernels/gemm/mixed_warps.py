@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A GEMM of 16-bit activations by weights of 4 bits, as `mixed.py`, for GPUs whose tensor cores are a warp's (sm_80 on).
+"""A GEMM of 16-bit activations by weights of 4 bits, as `mixed.py`, for GPUs with mma.sync: of sm_80 on, all.
 
 The loop over K and the way out are those of `warps.py`. The weights are its operand B, and lie as `pack.py` has put
 them for wgmma: its A and mma.sync's A are one fragment, whose 16 rows are two of mma.sync's B. So a thread reads 16
@@ -12,6 +12,7 @@ always in the same order.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numba_cute as cute
@@ -22,9 +23,9 @@ from numba_cute.tilelang.cpasync import cp_async_shared_global
 
 from .dense import get_partial, is_last, put_partial
 from .hook import Hook
-from .mixed import MINUS_ZERO, factor_of, two_of
 from .pack import COLUMNS as TILE_K, ROWS
 from .warps import VECTOR, add_up, in_ring, leave
+from .widened import MINUS_ZERO, factor_of, two_of
 
 ONE = 0x3F803F80  # bfloat16's, two times
 VECTORS = ROWS * TILE_K // 32  # of words of ROWS by TILE_K numbers
@@ -38,8 +39,8 @@ def less(number: Any, zero: Any) -> Any:
 
 @frozen
 class Form:
-    """How packed weights lie. tiles: of ROWS, in a CTA's. groups, kinds: of their factors, in a tile of K. middle: as of
-    Int4Weights. shared: whether two tiles of K have the same factors."""
+    """Describe how packed weights lie. tiles: of ROWS, in a CTA's. groups, kinds: of their factors, in a tile of K.
+    middle: as of Int4Weights. shared: whether two tiles of K have the same factors."""
 
     tiles: int
     groups: int
@@ -63,6 +64,15 @@ class Form:
         return found[0], found[1]
 
 
+@traced
+def copy_vector(source: Any, first: Any, left: Any, target: Any, at: Any) -> None:
+    """Begin to copy a vector, or zeros where there are not so many. first, left: as of Packed. at: which one."""
+    nbytes = current().select(current().compare("<", at, left), cute.Int32(VECTOR), cute.Int32(0))
+    cp_async_shared_global(
+        target[None, at], source[None, first + at], VECTOR, cpasync.LoadCacheMode.GLOBAL, src_size=nbytes
+    )  # fmt: skip
+
+
 @frozen
 class Packed:
     """Packed weights of one tile of rows, as a thread copies them to the ring, and takes them out of it.
@@ -84,18 +94,11 @@ class Packed:
     def load(self, tile: Any, stage: Any) -> None:
         """Begin to copy a tile of K to a stage, with zeros for rows that there are not."""
         b, places = current(), (cute.Int32(tile), cute.Int32(tile) >> int(self.form.shared))
-        given = zip((self.words, self.factors), self.ring, self.first, self.left, places, self.form.vectors)
-        for source, target, first, left, k, count in given:
+        for i, source in enumerate((self.words, self.factors)):
+            target, there, count = self.ring[i][None, None, stage], source[None, None, places[i]], self.form.vectors[i]
             for start in range(0, count, self.threads):
                 at = cute.Int32(self.thread) + start
-
-                def copy(at: Any = at, target: Any = target, source: Any = source, first: Any = first, left: Any = left, k: Any = k) -> None:
-                    nbytes = b.select(b.compare("<", at, left), cute.Int32(VECTOR), cute.Int32(0))
-                    cp_async_shared_global(
-                        target[None, at, stage], source[None, first + at, k], VECTOR, cpasync.LoadCacheMode.GLOBAL,
-                        src_size=nbytes,
-                    )  # fmt: skip
-
+                copy = functools.partial(copy_vector, there, self.first[i], self.left[i], target, at)
                 if count - start >= self.threads:
                     copy()
                 else:

@@ -15,12 +15,13 @@ from numba_cute.seam import CuteError
 
 from .. import entry
 from .launches import Splits
-from .mixed import MASK
-from .mixed_warps import VECTOR, VECTORS, Form, mixed
+from .mixed_warps import VECTORS, Form, mixed
 from .operands import check_rows, mapped, tensor_of
 from .pack import COLUMNS as TILE_K, ROWS
 from .plan import memory_of, smem_layout
+from .warps import VECTOR
 from .warps_plan import GROUP_M, copied, kernel_of, mma_op
+from .widened import MASK
 
 WHAT = "mixed_gemm"
 FEWEST_STAGES, MOST_STAGES = 3, 8  # of those that are chosen
@@ -43,6 +44,7 @@ class Cut(NamedTuple):
 
 
 CUTS = (Cut((16, 128)), Cut((32, 128)), Cut((64, 128)), Cut((128, 128)), Cut((128, 256), (2, 4), 1))
+MOST_SHARED = 64  # tokens of a tile whose K is shared
 SPLITS = (1, 2, 3, 4, 6, 8, 12, 16)
 # Of an SM of these GPUs, in clocks, and not measured: multiply-adds of one clock, which a tile's extents let it reach
 # the share of; bytes of a tile's weights that come in one clock; what the beginning and the end of a tile take, and
@@ -63,11 +65,12 @@ def fitted(cut: Cut, form: Form, k: int, target: Any) -> Cut:
     """Give a cut with its stages. form: of its weights. target: the GPU's record. CuteError where the kernel does not
     take it."""
     (tile_m, tile_n), (warps_m, warps_n) = cut.tile, cut.warps
-    whole = tile_m > 0 and tile_m % (16 * warps_m) == 0 and tile_n > 0 and tile_n % ROWS == 0 and warps_n in (1, 2, 4, 8)
+    whole = min(cut.tile) > 0 and tile_m % (16 * warps_m) == tile_n % ROWS == 0 and warps_n in (1, 2, 4, 8)
     k_tiles = -(-k // TILE_K)
     rules = {
         "a warp has a multiple of 16 tokens, 1, 2, 4 or 8 warps share the rows, which are a multiple of 128": whole,
-        "its threads are 32 to 256, and no more than 8 for each token": cut.threads <= min(256, 8 * tile_m),
+        "its threads are 32 to 256, and copy the same part of 8 vectors of each token": cut.threads <= 256
+        and 8 * tile_m % cut.threads == 0,
         "1 CTA or more shares an SM": cut.ctas >= 1,
         f"K has {k_tiles} tiles of {TILE_K}, one for each split or more": 1 <= cut.splits <= k_tiles,
     }
@@ -102,7 +105,8 @@ def arguments_of(cut: Cut, middle: int, x: Any, words: Any, factors: Any, c: Any
     second of zeros. The others: as of `mixed.plan`."""
     (m, k), n, dtype = map(int, x.shape), int(c.shape[1]), entry.element_type(x)
     row_tiles, k_tiles, _ = map(int, words.shape)
-    form, (tile_m, tile_n), (warps_m, warps_n) = form_of(cut, *map(int, factors.shape[2:4]), middle), cut.tile, cut.warps
+    (tile_m, tile_n), (warps_m, warps_n) = cut.tile, cut.warps
+    form = form_of(cut, int(factors.shape[2]), int(factors.shape[3]), middle)
     op = mma_op(dtype)
     columns = cute.make_layout((8, warps_n, 2), stride=(1, 16, 8))  # a warp has slabs of 16 rows, as they are packed
     tiled_mma = cute.make_tiled_mma(op, (warps_m, warps_n, 1), (16 * warps_m, columns, 16))
@@ -113,12 +117,14 @@ def arguments_of(cut: Cut, middle: int, x: Any, words: Any, factors: Any, c: Any
     x_layout = smem_layout(dtype, 1, tile_m, TILE_K, cut.stages)
     c_layout = smem_layout(dtype, 1, *c_tile, slots_of(cut))
     tiles = math.ceil(m / tile_m), math.ceil(n / tile_n)
-    order = utils.PersistentTileSchedulerParams((*map(cute.Int32, tiles), 1), (1, 1, 1), GROUP_M, False)
+    counts = cute.Int32(tiles[0]), cute.Int32(tiles[1]), 1
+    order = utils.PersistentTileSchedulerParams(counts, (1, 1, 1), GROUP_M, False)
     extents, partials, tickets = tuple(map(cute.Int32, (m, n, k))), None, None
     if cut.splits > 1:
+        fours = math.prod(cut.tile) // (4 * cut.threads)
         partials, tickets = memory_of(
-            scratch, math.prod(tiles), cut.threads, math.prod(cut.tile) // cut.threads // 4, cute.Int32(cut.splits), dtype
-        )
+            scratch, math.prod(tiles), cut.threads, fours, cute.Int32(cut.splits), dtype
+        )  # fmt: skip
     return (
         dtype, tX, vectors_of(words, cute.Uint32, row_tiles, VECTORS, k_tiles),
         vectors_of(factors, cute.Uint16, row_tiles, form.vectors[1] // form.tiles, k_tiles // (1 + form.shared)), tC,
@@ -145,16 +151,16 @@ def modelled(cut: Cut, m: int, n: int, k: int, sms: int) -> float:
     tile_m, tile_n = cut.tile
     tiles, k_tiles = math.ceil(m / tile_m) * math.ceil(n / tile_n), math.ceil(k / TILE_K)
     k_tile = max(tile_m * tile_n * TILE_K / (RATE * REACHED[cut.tile]), tile_n * TILE_K / 2 / MEMORY)
-    each = math.ceil(tiles * cut.splits / sms) * math.ceil(k_tiles / cut.splits) * k_tile + START
-    return each + (MEET + (1 + cut.splits) * 4 * tile_m * tile_n / SUMS) * (cut.splits > 1)
+    sums = (MEET + (1 + cut.splits) * 4 * tile_m * tile_n / SUMS) * (cut.splits > 1)
+    return math.ceil(tiles * cut.splits / sms) * (math.ceil(k_tiles / cut.splits) * k_tile + START + sums)
 
 
 def cut_of(m: int, n: int, k: int, kinds: tuple[int, int], sms: int, target: Any) -> Cut:
-    """Choose the cut that takes the least time, by the model, of those that fit. kinds: the groups and kinds of factors,
-    as of `form_of`. target: the GPU's record."""
+    """Choose the cut that takes the least time, by the model, of those that fit. kinds: the groups and kinds of
+    factors, as of `form_of`. target: the GPU's record."""
     found = []
     for cut, splits in itertools.product(CUTS, SPLITS):
-        if splits > 1 and cut.tile[0] > 64:
+        if splits > 1 and cut.tile[0] > MOST_SHARED:
             continue
         with contextlib.suppress(CuteError):
             fit = fitted(cut._replace(splits=splits), form_of(cut, *kinds), k, target)
@@ -165,6 +171,11 @@ def cut_of(m: int, n: int, k: int, kinds: tuple[int, int], sms: int, target: Any
 def plan(x: Any, words: Any, factors: Any, c: Any, middle: int, n: int, cut: Cut | None = None) -> Any:
     """Plan the launch, as of `mixed.plan`. cut: a Cut, or None for the one that is thought best."""
     check_rows(WHAT, "cp.async", x=x, out=c)
+    if not isinstance(cut, (Cut, type(None))):
+        raise CuteError(
+            f"{WHAT}: cut is {entry.described(cut)}, and this GPU's tensor cores are used as a warp's: give a Cut of "
+            "mixed_warps_plan"
+        )
     target = entry.target_at(x) or cute.target(entry.WARPS)
     (m, k), kinds = x.shape, (factors.shape[2], factors.shape[3])
     cut = cut or cut_of(m, n, k, kinds, entry.multiprocessors(x), target)
