@@ -240,10 +240,11 @@ CONV_BY_WARPS = Space(
 
 
 def mixed_by_warps(*, target: str, dtype: Any, zeros: bool, group_size: int, split: bool, cut: Any) -> Any:
-    n, k, at = 512, 1024, cute.target(target)
+    n, k = 512, 1024
     weights = packed(n, k, dtype, zeros, group_size)
     form = mixed_warps_plan.form_of(cut, *weights.factors.shape[2:4])
-    cut = mixed_warps_plan.fitted(cut._replace(splits=1 + split), form, k, at)  # arrays of NumPy's are an sm_80's
+    cut = cut._replace(splits=1 + split)
+    cut = min((mixed_warps_plan.fitted(cut, form, k, cute.target(t)) for t in ("sm_80", target)), key=lambda c: c.stages)
     x, c = empty((4096, k), dtype), empty((4096, n), dtype)
     made = mixed.plan(x, weights.words, weights.factors, c, weights.middle, n, cut)
     return [(made.kernel, made.given())]

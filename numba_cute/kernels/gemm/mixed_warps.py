@@ -66,10 +66,14 @@ class Form:
 
 @traced
 def copy_vector(source: Any, first: Any, left: Any, target: Any, at: Any) -> None:
-    """Begin to copy a vector, or zeros where there are not so many. first, left: as of Packed. at: which one."""
-    nbytes = current().select(current().compare("<", at, left), cute.Int32(VECTOR), cute.Int32(0))
+    """Begin to copy a vector, or zeros where there are not so many. first: as of Packed. left: too, or None where there
+    are. at: which one."""
+    there, nbytes = first + at, None
+    if left is not None:
+        nbytes = current().select(current().compare("<", at, left), cute.Int32(VECTOR), cute.Int32(0))
+        there = first + cute.min(at, left - 1)
     cp_async_shared_global(
-        target[None, at], source[None, first + at], VECTOR, cpasync.LoadCacheMode.GLOBAL, src_size=nbytes
+        target[None, at], source[None, there], VECTOR, cpasync.LoadCacheMode.GLOBAL, src_size=nbytes
     )  # fmt: skip
 
 
@@ -98,7 +102,8 @@ class Packed:
             target, there, count = self.ring[i][None, None, stage], source[None, None, places[i]], self.form.vectors[i]
             for start in range(0, count, self.threads):
                 at = cute.Int32(self.thread) + start
-                copy = functools.partial(copy_vector, there, self.first[i], self.left[i], target, at)
+                left = None if self.form.tiles == 1 else self.left[i]  # rows are packed in such tiles
+                copy = functools.partial(copy_vector, there, self.first[i], left, target, at)
                 if count - start >= self.threads:
                     copy()
                 else:

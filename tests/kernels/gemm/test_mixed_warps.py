@@ -33,9 +33,9 @@ TARGETS = ("sm_80", "sm_86", "sm_89", "sm_120a", "sm_100a")
         pytest.param((20, 200, 264), BF16, Cut((32, 128), splits=2), {"group_size": 64}, marks=SLOW),
         pytest.param((70, 264, 192), F16, Cut((64, 128), splits=3), {}, marks=SLOW),
         pytest.param((40, 24, 520), BF16, Cut((32, 128), (2, 2)), {"zeros": True}, marks=SLOW),
-        pytest.param((130, 136, 160), F16, Cut((128, 128)), {"group_size": 64, "zeros": True}, marks=SLOW),
-        pytest.param((130, 136, 160), BF16, WIDE, {"group_size": 32}, marks=SLOW),  # of 256 rows half are packed
-        pytest.param((136, 264, 256), F16, WIDE, {"zeros": True, "signed": False}, marks=SLOW),
+        pytest.param((130, 72, 160), F16, Cut((128, 128)), {"group_size": 64, "zeros": True}, marks=SLOW),
+        pytest.param((130, 72, 72), BF16, WIDE, {"group_size": 32}, marks=SLOW),  # of 256 rows half are packed
+        pytest.param((17, 264, 136), F16, WIDE, {"zeros": True, "signed": False}, marks=SLOW),
         pytest.param((33, 136, 72), BF16, Cut((16, 128), (1, 2)), {}, marks=SLOW),
         pytest.param((33, 264, 72), BF16, Cut((32, 256), (1, 8)), {"zeros": True}, marks=SLOW),
     ],
@@ -52,10 +52,8 @@ def compiled(cut, target, dtype, zeros, group_size):
     n, k = 512, 1024
     x, weights, c, _ = problems.mixed(cut.tile[0], n, k, dtype, zeros=zeros, group_size=group_size)
     form = form_of(cut, *weights.factors.shape[2:4])
-    made = mixed.plan(
-        x, weights.words, weights.factors, c, weights.middle, n, fitted(cut, form, k, cute.target(target))
-    )
-    return made.compile(arch=target)
+    cut = fitted(cut, form, k, cute.target(target))  # NumPy's arrays are an sm_80's
+    return mixed.plan(x, weights.words, weights.factors, c, weights.middle, n, cut).compile(arch=target)
 
 
 @SLOW
