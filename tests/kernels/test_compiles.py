@@ -143,6 +143,12 @@ def test_blackwell_compiles_few_kernels_too(name):
     assert found and max(found.values()) <= 6, found
 
 
+def test_gpus_with_mma_sync_compile_few_kernels_of_4_bit_weights():
+    R.seed(0)
+    found = compiled([CALLS["mixed_gemm, M"]] * 40, "sm_80")
+    assert found and max(found.values()) <= MOST, found
+
+
 @pytest.fixture
 def cached(tmp_path):
     """A disk cache of the test's own."""

@@ -40,6 +40,7 @@ from .operands import (
     PRODUCER_REGISTERS,
     THREADS,
     check_rows,
+    counter_beside,
     load_atom,
     mapped,
     most_clusters,
@@ -320,7 +321,8 @@ def plan(a, b, ends, c, scales_a=None, scales_b=None, cut=None, epilogue=None, r
         return arguments_of(cut, columns, kinds, a, b, ends, c, scales, own, (of_a, of_c), counter)
 
     tensors = (a, b, ends, *scales, c, *given, *indices)
-    return mapped(grouped, (clusters * ctas, 1, 1), (ctas, 1, 1), tensors, arguments, ready, counts=draws)
+    beside = counter_beside if draws else None
+    return mapped(grouped, (clusters * ctas, 1, 1), (ctas, 1, 1), tensors, arguments, ready, beside)
 
 
 def rows_of(a, rows):

@@ -113,6 +113,8 @@ class Splits:
         """Give that of the current stream, for a result like `c`; nothing, where nothing is split."""
         if self.counts is None:
             return ()
+        if not hasattr(c, "is_cuda"):  # NumPy's, to be simulated
+            return _poisoned(self.counts)
         if not c.is_cuda or entry.capturing(c):  # a graph has its own, which it makes zero
             return scratch(c, self.counts)
         stream = entry.stream_of(c)

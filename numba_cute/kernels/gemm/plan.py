@@ -345,7 +345,7 @@ def scratch_of(c: Any, cut: Plan, most_clusters: int, epilogue: Epilogue | None 
     return max(1, shared * cut.splits * TILE_M * cut.tile_n), max(1, shared * cut.parts)
 
 
-def memory_of(scratch: Any, shared: int, threads: int, fours: int, splits: int, dtype: Any) -> tuple[Any, Any]:
+def memory_of(scratch: Any, shared: int, threads: int, fours: int, splits: Any, dtype: Any) -> tuple[Any, Any]:
     """Give the memory by which splits add their sums, four times `fours` of each thread, and a counter for each of
     `shared` tiles."""
     sums, counts = scratch
