@@ -166,7 +166,7 @@ REFUSED = {
     '!numba_cute.constant<@"numba_cute.config:os">': (22, "the module numba_cute.config has no os that kernels know"),
     '!numba_cute.constant<@"numba_cute.config:os.system">': (22, "has no os.system that kernels know"),
     '!numba_cute.constant<@"builtins:eval">': (22, "kernels have no such value"),
-    '!numba_cute.constant<@"numba_cute:gemm"(x = 1)>': (22, "is no class of records"),
+    '!numba_cute.constant<@"numba_cute:gemm"(x = 1)>': (22, "is not a class of records"),
     '!numba_cute.constant<@"f">': (22, 'a symbol is "module:qualname"'),
     '!numba_cute.object<@"numba_cute:gemm">': (20, "begins with the symbol of a `frozen` class"),
     "!numba.array<f32, 2, K>": (1, "the layout of an array is C, F or A, not K"),
