@@ -10,7 +10,7 @@ from ..bridge import returns
 from ..bridge.object_types import Value
 from ..bridge.values import abstract
 from ..emit import waiting
-from ..emit.frames import make_slot
+from ..emit.frames import make_aggregate, make_slot
 from ..emit.tracer import Tracer
 from ..ground.asserting import mark_raised
 from ..ground.building import building_kernel, kernel
@@ -83,6 +83,10 @@ class Lower(CUDALower):
             own = held[expr.index] if isinstance(held, types.BaseTuple) else resty
             if isinstance(own, Value) and own != resty:
                 return self.context.cast(self.builder, super().lower_expr(own, expr), own, resty)
+        if expr.op == "build_tuple":
+            items = [(self.loadvar(v.name), self.typeof(v.name), ty) for v, ty in zip(expr.items, resty)]
+            values = [self.context.cast(self.builder, *item) for item in items]
+            return make_aggregate(self.builder, self.context.get_value_type(resty), values)
         return super().lower_expr(resty, expr)
 
     def _lower_call_RecursiveCall(self, fnty: Any, expr: Any, signature: Any) -> Any:  # noqa: N802 - Numba's name
