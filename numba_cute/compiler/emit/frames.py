@@ -11,7 +11,7 @@ from ..ground import llvmlite as ir
 from ..ground.builder import Builder
 from ..ground.llvmlite import alloca_once
 
-_SLOTS = "_cute_slots"
+_SLOTS, _PARTS = "_cute_slots", "_cute_parts"
 
 
 @functools.cache
@@ -30,7 +30,12 @@ def members(builder: Builder, value: Any, count: int) -> list[Any]:
         at = at.operands[0]
     if isinstance(at, ir.Constant) and type(at.constant) is list:
         found = {**dict(enumerate(at.constant)), **found}
-    return [found[i] if i in found else builder.extract_value(value, i) for i in range(count)]
+    if getattr(value, "parent", None) is builder.block:  # what is taken here is there wherever the value is
+        found = value.__dict__.setdefault(_PARTS, found)
+    for i in range(count):
+        if i not in found:
+            found[i] = builder.extract_value(value, i)
+    return [found[i] for i in range(count)]
 
 
 def make_aggregate(builder: Builder, ty: Any, values: Sequence[Any]) -> Any:

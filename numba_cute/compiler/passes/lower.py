@@ -70,6 +70,7 @@ class Lower(CUDALower):
     def init(self) -> None:
         """Prepare to lower. Code with lines alone says nothing of variables: PTX has no place for it, and of what
         optimisations leave of it libNVVM may make a symbol that it then refuses."""
+        self._loaded: dict[str, Any] = {}
         self._disable_sroa_like_opt = self.flags.debuginfo and not self.flags.dbg_directives_only
         super().init()
         if self.flags.dbg_directives_only:
@@ -199,9 +200,19 @@ class Lower(CUDALower):
         ty = self.typeof(given.name)
         return ty.literal_value if isinstance(ty, types.Literal) else None
 
+    def loadvar(self, name: str) -> Any:
+        """Load a variable; of what is assigned once, once in a block of LLVM's."""
+        known = self._loaded.get(name)
+        if known is None or known.parent is not self.builder.block:
+            known = super().loadvar(name)
+            if name in self._assigned_once and name not in self._blk_local_varmap:
+                self._loaded[name] = known
+        return known
+
     def storevar(self, value: Any, name: str, argidx: int | None = None) -> None:
         """Store a variable. A constant, as all that types tell, needs no slot in other blocks either. Into the slot of
         what is assigned once Numba would store after it looked what was there, and how large an argument is."""
+        self._loaded.pop(name, None)
         once = name in self._assigned_once and name not in self._singly_assigned_vars
         if once and type(value) is Constant and name not in self.varmap:
             self._singly_assigned_vars.add(name)
