@@ -22,7 +22,7 @@ def _lower(ops: tuple[Any, Any], impl: Any, quotient: bool) -> None:
         a, b = (narrowed(builder, x, 32) for x in args)
         if isinstance(args[1], ir.Constant) and 0 < args[1].constant < 2**63:
             if a is None or b is None:
-                return _by_constant(builder, *args, quotient)
+                return _by_constant(builder, args[0], args[1], quotient)
             return builder.sext(_by_constant(builder, a, b, quotient), args[0].type)
         if a is None or b is None:
             return impl(context, builder, sig, args)

@@ -7,6 +7,7 @@ to a slot in the caller's frame. `BoundTraced` and `BoundJitted`: their methods.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -109,6 +110,19 @@ class Value(_Keyed, types.Callable):
 class ValueModel(Composite, models.StructModel):
     def __init__(self, dmm: Any, fe: Value) -> None:
         super().__init__(dmm, fe, [(f"leaf{i}", t) for i, t in enumerate(fe.leaves)])
+
+    @functools.cached_property
+    def _same(self) -> bool:
+        """Whether what is stored is the value itself."""
+        return bool(self.get_data_type() == self.get_value_type())
+
+    def as_data(self, builder: Builder, value: Any) -> Any:
+        """Make of a value what is stored."""
+        return value if self._same else super().as_data(builder, value)
+
+    def from_data(self, builder: Builder, value: Any) -> Any:
+        """Make a value of what is stored."""
+        return value if self._same else super().from_data(builder, value)
 
 
 def is_stored(ty: types.Type) -> bool:

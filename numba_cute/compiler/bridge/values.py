@@ -25,12 +25,10 @@ from ...seam.marks import plain
 from ...seam.marks.constexpr import constexpr_names
 from ...seam.source import texts
 from ...seam.source.identity import asks_for_identity
-from ..emit.frames import index_of, make_slot
+from ..emit.frames import index_of, make_aggregate, make_slot, members
 from ..emit.leaves import NumberLeaf, RegFile, dtype_of, scalar_type
 from ..emit.regions import keeps
 from ..emit.tracer import Tracer
-from ..ground import llvmlite as ir
-from ..ground.builder import Builder
 from ..ground.carets import described_by
 from ..ground.numba_cuda import CUDADispatcher, types
 from . import tree
@@ -109,8 +107,7 @@ def abstract(ty: types.Type, value: Any, tracer: Tracer) -> Any:
     if isinstance(ty, types.IntEnumMember):
         return make_leaf(ty.dtype, value)
     if isinstance(ty, types.BaseTuple):
-        b = tracer.builder if value is not None else None  # a static tuple in a struct has no value
-        items = tuple(abstract(t, b and _member(b, value, i), tracer) for i, t in enumerate(ty))
+        items = tuple([abstract(t, part, tracer) for t, part in zip(ty, _parts(value, len(ty), tracer))])
         if isinstance(ty, types.BaseNamedTuple):
             return ty.instance_class._make(items)
         return tracer.lists.lend(items) if is_list(ty) else items
@@ -138,10 +135,15 @@ def abstract(ty: types.Type, value: Any, tracer: Tracer) -> Any:
 
 def _whole(ty: Value, value: Any, tracer: Tracer) -> Any:
     """Return the object of an immutable compile-time type with these run-time leaves."""
-    b = tracer.builder
-    parts = ((t, b and _member(b, value, i)) for i, t in enumerate(ty.leaves))
+    parts = zip(ty.leaves, _parts(value, len(ty.leaves), tracer))
     leaves = (StructProxy(t, x) if isinstance(t, StructRef) else make_leaf(t, x) for t, x in parts)
     return tree.unflatten(ty.spec, leaves)
+
+
+def _parts(value: Any, count: int, tracer: Tracer) -> list[Any]:
+    if tracer.builder is None or value is None:  # a static tuple in a struct has no value
+        return [None] * count
+    return members(tracer.builder, value, count)
 
 
 def _words(ty: types.Type) -> str | None:
@@ -153,17 +155,6 @@ def _words(ty: types.Type) -> str | None:
 
 
 described_by(_words)
-
-
-def _member(builder: Builder, value: Any, i: int) -> Any:
-    """Take member `i` of an LLVM aggregate; what was put there itself where that is seen (the IR stays small, and the
-    tracer sees how an address came about)."""
-    at = value
-    while isinstance(at, ir.InsertValue):
-        if list(at.indices) == [i]:
-            return at.operands[1]
-        at = at.operands[0]
-    return builder.extract_value(value, i)
 
 
 @tree.types_objects
@@ -210,21 +201,22 @@ def concrete(obj: Any, ty: types.Type, tracer: Tracer) -> Any:
     if isinstance(ty, (types.Number, types.Boolean)):
         return tracer.ir(obj, types.unliteral(ty))
     if isinstance(ty, types.BaseTuple):
-        return context.make_tuple(b, ty, [concrete(x, t, tracer) for x, t in zip(obj, ty)])
+        return make_aggregate(b, context.get_value_type(ty), [concrete(x, t, tracer) for x, t in zip(obj, ty)])
     if isinstance(ty, StructRef):
         obj = slot_of(obj) if isinstance(obj, Kept) else obj
         return obj._ptr if isinstance(obj, StructProxy) else materialize(obj, ty, tracer)
     leaves: list[Any] = []
     tree.flatten(obj, leaves)
-    value = context.get_value_type(ty)(None) if not leaves else ir.Constant(context.get_value_type(ty), ir.Undefined)
-    for i, (leaf, t) in enumerate(zip(leaves, ty.leaves)):
-        scalar = types.uint64 if t is TENSOR_MAP else types.unliteral(t)
-        if isinstance(t, StructRef):
-            member = concrete(leaf, t, tracer)
-        else:
-            member = tracer.ir(leaf, scalar) if _numeric(leaf) else leaf.ir
-        value = b.insert_value(value, member, i)
-    return value
+    if not leaves:
+        return context.get_value_type(ty)(None)
+    return make_aggregate(b, context.get_value_type(ty), [_held(x, t, tracer) for x, t in zip(leaves, ty.leaves)])
+
+
+def _held(leaf: Any, ty: types.Type, tracer: Tracer) -> Any:
+    """Return the LLVM value of a leaf in an object."""
+    if isinstance(ty, StructRef):
+        return concrete(leaf, ty, tracer)
+    return tracer.ir(leaf, types.uint64 if ty is TENSOR_MAP else types.unliteral(ty)) if _numeric(leaf) else leaf.ir
 
 
 def _numeric(leaf: Any) -> bool:

@@ -13,7 +13,7 @@ from ..ground.builder import Builder
 from ..ground.llvmlite import alloca_once
 from ..ground.numba_cuda import types
 from . import convert, elementwise
-from .frames import index_of, make_registers
+from .frames import index_of, make_aggregate, make_registers, members
 from .leaves import NumberLeaf, RegFile, VectorLeaf, element_ir, held, per_slot, scalar_type, slots
 from .scalars import Scalars
 
@@ -21,6 +21,8 @@ _I32 = ir.IntType(32)
 _MANY = 8
 """So many registers, or more, are read at once: LLVM's text has one line for each, and not two."""
 _FLAG = "_numba_cute_carry"
+_SLOTS = "_numba_cute_slots"
+"""Of a block: the addresses of slots of registers that were made in it, by the registers and the slot."""
 
 
 class Vectors(Scalars):
@@ -44,7 +46,13 @@ class Vectors(Scalars):
         start = file.ir
         if _slot_bits(regs.dtype) != _slot_bits(file.dtype):
             start = self.builder.bitcast(start, ir.ArrayType(want, slots(regs.dtype, _elements(regs))).as_pointer())
-        return self.builder.gep(start, [index_of(0), index], inbounds=True)
+        if isinstance(slot, NumberLeaf):
+            return self.builder.gep(start, [index_of(0), index], inbounds=True)
+        made = self.builder.block.__dict__.setdefault(_SLOTS, {})
+        key = start, slot
+        if key not in made:
+            made[key] = self.builder.gep(start, [index_of(0), index], inbounds=True)
+        return made[key]
 
     def _load(self, regs: Regs, slot: Any) -> Any:
         """Load a slot as the type that slots of the span's elements have."""
@@ -184,13 +192,11 @@ class Vectors(Scalars):
         return elementwise.elementwise(self, op, dtype, operands)
 
     def _pack(self, dtype: dtypes.DType, count: int, words: Sequence[Any]) -> VectorLeaf:
-        value = ir.Constant(ir.ArrayType(element_ir(dtype), slots(dtype, count)), ir.Undefined)
-        for i, w in enumerate(words):
-            value = self.builder.insert_value(value, w, i)
-        return VectorLeaf(dtype, count, value)
+        array = ir.ArrayType(element_ir(dtype), slots(dtype, count))
+        return VectorLeaf(dtype, count, make_aggregate(self.builder, array, words))
 
     def _words(self, vector: VectorLeaf) -> list[Any]:
-        return [self.builder.extract_value(vector.ir, i) for i in range(slots(vector.dtype, vector.count))]
+        return members(self.builder, vector.ir, slots(vector.dtype, vector.count))
 
     def unvector(self, vector: VectorLeaf, regs: Regs) -> None:
         if self.builder is None:

@@ -10,7 +10,7 @@ from ..bridge import returns
 from ..bridge.object_types import Value
 from ..bridge.values import abstract
 from ..emit import waiting
-from ..emit.frames import make_slot
+from ..emit.frames import make_aggregate, make_slot
 from ..emit.tracer import Tracer
 from ..ground.asserting import mark_raised
 from ..ground.building import building_kernel, kernel
@@ -70,6 +70,7 @@ class Lower(CUDALower):
     def init(self) -> None:
         """Prepare to lower. Code with lines alone says nothing of variables: PTX has no place for it, and of what
         optimisations leave of it libNVVM may make a symbol that it then refuses."""
+        self._loaded: dict[str, Any] = {}
         self._disable_sroa_like_opt = self.flags.debuginfo and not self.flags.dbg_directives_only
         super().init()
         if self.flags.dbg_directives_only:
@@ -83,6 +84,10 @@ class Lower(CUDALower):
             own = held[expr.index] if isinstance(held, types.BaseTuple) else resty
             if isinstance(own, Value) and own != resty:
                 return self.context.cast(self.builder, super().lower_expr(own, expr), own, resty)
+        if expr.op == "build_tuple":
+            items = [(self.loadvar(v.name), self.typeof(v.name), ty) for v, ty in zip(expr.items, resty)]
+            values = [self.context.cast(self.builder, *item) for item in items]
+            return make_aggregate(self.builder, self.context.get_value_type(resty), values)
         return super().lower_expr(resty, expr)
 
     def _lower_call_RecursiveCall(self, fnty: Any, expr: Any, signature: Any) -> Any:  # noqa: N802 - Numba's name
@@ -195,9 +200,19 @@ class Lower(CUDALower):
         ty = self.typeof(given.name)
         return ty.literal_value if isinstance(ty, types.Literal) else None
 
+    def loadvar(self, name: str) -> Any:
+        """Load a variable; of what is assigned once, once in a block of LLVM's."""
+        known = self._loaded.get(name)
+        if known is None or known.parent is not self.builder.block:
+            known = super().loadvar(name)
+            if name in self._assigned_once and name not in self._blk_local_varmap:
+                self._loaded[name] = known
+        return known
+
     def storevar(self, value: Any, name: str, argidx: int | None = None) -> None:
         """Store a variable. A constant, as all that types tell, needs no slot in other blocks either. Into the slot of
         what is assigned once Numba would store after it looked what was there, and how large an argument is."""
+        self._loaded.pop(name, None)
         once = name in self._assigned_once and name not in self._singly_assigned_vars
         if once and type(value) is Constant and name not in self.varmap:
             self._singly_assigned_vars.add(name)
