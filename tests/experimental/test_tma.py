@@ -213,7 +213,7 @@ def refused(kernel, src, dynamic=True):
 @pytest.mark.parametrize(
     ("kernel", "src", "word"),
     [
-        (one_load((64, 64), K128, plain=True), aligned((64, 64)), "no part of a tensor that is an argument"),
+        (one_load((64, 64), K128, plain=True), aligned((64, 64)), "not part of a tensor that is an argument"),
         (one_load((32, 64), K128), aligned((64, 64)), "does not have as many elements as shared memory"),
         (one_load((64, 64), K128), aligned((64, 64), order="F"), "must be a static 1"),
         (
