@@ -244,7 +244,9 @@ def mixed_by_warps(*, target: str, dtype: Any, zeros: bool, group_size: int, spl
     weights = packed(n, k, dtype, zeros, group_size)
     form = mixed_warps_plan.form_of(cut, *weights.factors.shape[2:4])
     cut = cut._replace(splits=1 + split)
-    cut = min((mixed_warps_plan.fitted(cut, form, k, cute.target(t)) for t in ("sm_80", target)), key=lambda c: c.stages)
+    cut = min(
+        (mixed_warps_plan.fitted(cut, form, k, cute.target(t)) for t in ("sm_80", target)), key=lambda c: c.stages
+    )
     x, c = empty((4096, k), dtype), empty((4096, n), dtype)
     made = mixed.plan(x, weights.words, weights.factors, c, weights.middle, n, cut)
     return [(made.kernel, made.given())]
