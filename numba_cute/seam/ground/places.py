@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import itertools
 import linecache
 import sys
+import textwrap
 from collections.abc import Collection
 from types import CodeType, FrameType, TracebackType
 from typing import Any, TypeVar
@@ -153,18 +155,44 @@ def at_line(e: E, file: str, line: int, at: Columns | None = None) -> E:
     return e
 
 
-def source_of(fn: Any) -> tuple[list[str], int]:
-    """Return the lines of a function's source, its own where it wraps another, and the number of the first. OSError:
-    there is none. What was given to `exec` has none: since Python 3.13 the text of `python -c` stands in its place,
-    under the same name."""
+def syntax_of(fn: Any) -> tuple[ast.Module, int]:
+    """Return the syntax of a function's source, its own where it wraps another, and the number of the first line.
+    OSError, SyntaxError: there is none. What was given to `exec` has none: since Python 3.13 the text of `python -c`
+    stands in its place, under the same name."""
     file, first = fn.__code__.co_filename, fn.__code__.co_firstlineno
     if file == "<string>":
         raise OSError("source code not available: it was given to exec")
     linecache.checkcache(file)
-    lines = linecache.getlines(file, fn.__globals__)  # `inspect` looks for the module by the files of all
-    if len(lines) < first:
+    lines = linecache.getlines(file, fn.__globals__)[first - 1 :]  # `inspect` looks for the module by the files of all
+    if not lines:
         raise OSError("could not get source code")
-    return inspect.getblock(lines[first - 1 :]), first
+    try:
+        return _parsed(_indented(lines)), first
+    except SyntaxError:
+        return _parsed(inspect.getblock(lines)), first
+
+
+def _parsed(lines: list[str]) -> ast.Module:
+    return ast.parse(textwrap.dedent("".join(lines)))
+
+
+_BEGINS = ("def ", "async def ")
+
+
+def _indented(lines: list[str]) -> list[str]:
+    """Return the lines of a function by how far they are indented, in a tenth of the time that its tokens take; what
+    ends too early, in brackets or in a text, has no syntax. SyntaxError: the lines begin with something else."""
+    if not lines[0].lstrip().startswith(("@", *_BEGINS)):
+        raise SyntaxError
+    outside = len(lines[0]) - len(lines[0].lstrip())
+    end = next((i for i, line in enumerate(lines, 1) if line.lstrip().startswith(_BEGINS)), 0)
+    for i, line in enumerate(lines[end:], end + 1):
+        text = line.lstrip()
+        if text and not text.startswith("#"):
+            if len(line) - len(text) <= outside:
+                break
+            end = i
+    return lines[:end]
 
 
 def at_line_of(e: E, other: BaseException) -> E:

@@ -8,13 +8,12 @@ from __future__ import annotations
 import ast
 import builtins
 import functools
-import textwrap
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from ..ground.bytecode import opnames
 from ..ground.error import CuteError
-from ..ground.places import at_line, source_of
+from ..ground.places import at_line, syntax_of
 from ..marks.decorators import traced
 from .imports import Imports
 from .named_arguments import NamedArguments
@@ -43,12 +42,12 @@ def without_classes(function: Any, is_kernel: bool = False) -> Any:
     if not (has_class or sets or _has_generator(code) or _has_starred(code)):
         return function
     try:
-        tree = ast.parse(textwrap.dedent("".join(source_of(function)[0])))
+        tree, first = syntax_of(function)
     except (OSError, SyntaxError) as e:
         if not has_class:  # what it sets is refused where it is compiled
             return function
         raise CuteError(f"{function.__name__} has a class in it, and its source cannot be read: {e}") from e
-    ast.increment_lineno(tree, code.co_firstlineno - 1)
+    ast.increment_lineno(tree, first - 1)
     (definition,) = tree.body
     if not isinstance(definition, ast.FunctionDef):  # a lambda, whose source is the statement that has it
         return function

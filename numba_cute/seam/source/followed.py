@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import functools
-import textwrap
 import weakref
 from types import CellType, CodeType, FunctionType
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 from ..ground.backend import current
 from ..ground.bytecode import decides
 from ..ground.leaf import Leaf
-from ..ground.places import source_of
+from ..ground.places import syntax_of
 from .with_statements import opens_elected
 
 _NOT, _WHEN = "__cute_not__", "__cute_when__"
@@ -84,8 +83,8 @@ def _rewritten(fn: FunctionType) -> FunctionType | None:
     if not decides(code):
         return None
     try:
-        lines, first = source_of(fn)
-        (body,) = ast.parse(textwrap.dedent("".join(lines))).body
+        tree, first = syntax_of(fn)
+        (body,) = tree.body
     except (OSError, SyntaxError, ValueError):
         return None
     if not isinstance(body, ast.FunctionDef) or body.name != code.co_name:

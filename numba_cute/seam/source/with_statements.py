@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import functools
-import textwrap
 import weakref
 from types import CellType, CodeType, FunctionType
 from typing import Any
@@ -17,7 +16,7 @@ from typing import Any
 from ..ground.bytecode import opnames
 from ..ground.error import CuteError
 from ..ground.packages import package_of
-from ..ground.places import at_line, definition_of, source_of
+from ..ground.places import at_line, definition_of, syntax_of
 from .imports import Imports, has_import
 from .named_arguments import NamedArguments, has_dictionaries, has_many
 
@@ -100,8 +99,7 @@ def _name(expr: ast.expr) -> str:
 def _rewritten(fn: FunctionType) -> FunctionType:
     code = fn.__code__
     try:
-        lines, first = source_of(fn)
-        tree = ast.parse(textwrap.dedent("".join(lines)))
+        tree, first = syntax_of(fn)
     except (OSError, SyntaxError):
         if not any(has(code) for has in _REWRITTEN):  # Numba knows calls of many names, unless one of them branches
             return fn
