@@ -107,8 +107,10 @@ class Lower(CUDALower):
         blocks = self.func_ir.blocks
         known = uses_and_definitions(blocks)
         assigned = Counter(i.target.name for i in instructions(blocks) if isinstance(i, ir.Assign))
-        self._assigned_once |= {name for name, count in assigned.items() if count == 1} - must_use_alloca(blocks)
-        self._singly_assigned_vars |= self._assigned_once.difference(*known.usemap.values())
+        once = {name for name, count in assigned.items() if count == 1} - must_use_alloca(blocks)
+        self._singly_assigned_vars |= once.difference(*known.usemap.values())
+        if not self._disable_sroa_like_opt:
+            self._assigned_once |= once
 
     def lower_function_body(self) -> Any:
         """Lower all; then it is known which objects are of this function's frame."""
@@ -216,8 +218,11 @@ class Lower(CUDALower):
         once = name in self._assigned_once and name not in self._singly_assigned_vars
         if once and type(value) is Constant and name not in self.varmap:
             self._singly_assigned_vars.add(name)
-        elif once and isinstance(self.debuginfo, DummyDIBuilder) and not self.context.enable_nrt:
+        elif once and not self.context.enable_nrt:
+            line = self.builder.debug_metadata
+            self.builder.debug_metadata = line if argidx is None else None  # as Numba does
             self.builder.store(value, self.getvar(name))
+            self.builder.debug_metadata = line
             return
         super().storevar(value, name, argidx)
 
