@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -244,7 +245,9 @@ def mixed_by_warps(*, target: str, dtype: Any, zeros: bool, group_size: int, spl
     weights = packed(n, k, dtype, zeros, group_size)
     form = mixed_warps_plan.form_of(cut, *weights.factors.shape[2:4])
     cut = cut._replace(splits=1 + split)
-    cut = min((mixed_warps_plan.fitted(cut, form, k, cute.target(t)) for t in ("sm_80", target)), key=lambda c: c.stages)
+    cut = min(
+        (mixed_warps_plan.fitted(cut, form, k, cute.target(t)) for t in ("sm_80", target)), key=lambda c: c.stages
+    )
     x, c = empty((4096, k), dtype), empty((4096, n), dtype)
     made = mixed.plan(x, weights.words, weights.factors, c, weights.middle, n, cut)
     return [(made.kernel, made.given())]
@@ -255,7 +258,7 @@ MIXED_BY_WARPS = Space(
         "target": (*WARPS, *TENSOR_MEMORY), "dtype": FLOATS[:2], "zeros": [False, True], "group_size": [32, 64, 128],
         "split": [False, True], "cut": list(mixed_warps_plan.CUTS),
     },
-    lambda *, split, cut, **_: not split or cut.tile[0] <= mixed_warps_plan.MOST_SHARED, mixed_by_warps,
+    lambda *, split, cut, **_: not split or math.prod(cut.tile) <= mixed_warps_plan.MOST_SHARED, mixed_by_warps,
 )  # fmt: skip
 
 # ---------------------------------------------------------------- products by tcgen05
