@@ -56,6 +56,7 @@ K_TILE = {
     (128, 256): (2600, 2600),
 }  # fmt: skip
 START, MEET, MEMORY, SUMS = 1500, 2500, 16, 32
+_scratch = dict[Any, tuple[Any, Any]]()  # by device and stream
 
 
 # ---------------------------------------------------------------- what a kernel takes
@@ -193,7 +194,7 @@ def plan(x: Any, words: Any, factors: Any, c: Any, middle: int, n: int, cut: Cut
     cut = cut or cut_of(m, n, k, kinds, entry.multiprocessors(x), target)
     cut = fitted(cut, form_of(cut, *kinds), k, target)
     counts = scratch_of(cut, m, n)
-    splits = Splits(counts if cut.splits > 1 else None)
+    splits = Splits(counts if cut.splits > 1 else None, _scratch)
 
     def arguments(*tensors: Any) -> Any:
         return arguments_of(cut, middle, *tensors)
