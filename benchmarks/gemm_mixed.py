@@ -4,6 +4,7 @@ as many bytes as the packed weights and scales have, interleaved in one process.
 
     python -m benchmarks gemm_mixed
     python -m benchmarks gemm_mixed --sizes 16x8192x8192 4096x4096x4096 --zeros --rounds 7
+    python -m benchmarks gemm_mixed --warps       the kernel for sm_80 too, as that GPU would cut it, on this one's SMs
 """
 
 import math
@@ -19,7 +20,7 @@ import numba_cute as cute  # noqa: E402
 from benchmarks import contests, harness  # noqa: E402
 from benchmarks.contests import contest  # noqa: E402
 from benchmarks.harness import Entry, Figure, Result  # noqa: E402
-from numba_cute.kernels.gemm import mixed, pack  # noqa: E402
+from numba_cute.kernels.gemm import launches, mixed, mixed_warps_plan, pack  # noqa: E402
 
 SIZES = [
     "16x8192x8192",
@@ -47,16 +48,25 @@ def launch(given, cut=None):
     """A prepared launch of ours, cut so, or as is thought best."""
     x, weights, _, c = given
     work = mixed.plan(x, weights.words, weights.factors, c, weights.middle, weights.shape[0], cut)
-    return cute.launch(work.kernel, grid=work.grid, block=work.block, cluster=work.cluster, pdl=True).prepare(
+    return cute.launch(work.kernel, grid=work.grid, block=work.block, cluster=work.cluster, pdl=work.pdl).prepare(
         *work.given()
     )
 
 
-def contenders(sets, cuts):
-    """By name, a launch for each set of tensors; ours also cut otherwise."""
+def of_warps(given):
+    """The cut of the kernel for sm_80 on that GPU, of so many SMs as this one has."""
+    x, weights, *_ = given
+    kinds, target = weights.factors.shape[2:4], cute.target("sm_80")
+    return mixed_warps_plan.cut_of(x.shape[0], *weights.shape, kinds, launches.sms_here(), target)
+
+
+def contenders(sets, cuts, warps=False):
+    """By name, a launch for each set of tensors; ours also cut otherwise, and, of `warps`, by mma.sync."""
     out = {"cublas": [lambda x=x, w=w, c=c: torch.matmul(x, w.T, out=c) for x, _, w, c in sets]}
     out["ours"] = [launch(one) for one in sets]
     out["its entry"] = [lambda x=x, w=w, c=c: mixed.mixed_gemm(x, w, out=c) for x, w, _, c in sets]
+    if warps:
+        out["by warps"] = [launch(one, of_warps(one)) for one in sets]
     for cut in cuts:
         out["cut " + ",".join(map(str, cut))] = [launch(one, mixed.Cut(*cut)) for one in sets]
     if sets[0][0].shape[0] <= 256:  # a copy reads and writes half of the bytes each
@@ -72,7 +82,7 @@ def run(options):
         size = tuple(int(x) for x in text.split("x"))
         found = contest(
             lambda i, size=size: problem(*size, options.zeros), lambda one: sum(x.nbytes for x in one[1][:2]),
-            lambda sets: contenders(sets, options.cuts), "cublas", options,
+            lambda sets: contenders(sets, options.cuts, options.warps), "cublas", options,
         )  # fmt: skip
         medians = {x: float(np.median(t.samples)) for x, t in found.timings.items()}
         told = {x: (round(us, 1), round(medians["cublas"] / us, 3)) for x, us in medians.items()}
@@ -87,6 +97,7 @@ def run(options):
 
 def arguments(parser):
     parser.add_argument("--sizes", nargs="+", default=SIZES, help="tokens x N x K")
+    parser.add_argument("--warps", action="store_true", help="the kernel for sm_80 too")
     parser.add_argument("--zeros", action="store_true", help="with zero points")
     contests.arguments(parser, "tokens of a tile,CTAs that share them,parts of K,K tiles of a stage")
 

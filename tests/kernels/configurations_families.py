@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -257,7 +258,7 @@ MIXED_BY_WARPS = Space(
         "target": (*WARPS, *TENSOR_MEMORY), "dtype": FLOATS[:2], "zeros": [False, True], "group_size": [32, 64, 128],
         "split": [False, True], "cut": list(mixed_warps_plan.CUTS),
     },
-    lambda *, split, cut, **_: not split or cut.tile[0] <= mixed_warps_plan.MOST_SHARED, mixed_by_warps,
+    lambda *, split, cut, **_: not split or math.prod(cut.tile) <= mixed_warps_plan.MOST_SHARED, mixed_by_warps,
 )  # fmt: skip
 
 # ---------------------------------------------------------------- products by tcgen05

@@ -103,11 +103,12 @@ def sms_here() -> int:
 
 class Splits:
     """The memory of a problem's splits: for each stream some, for launches on one stream follow each other. counts: as
-    of `scratch_of`; None, where nothing is split."""
+    of `scratch_of`; None, where nothing is split. known: where it is kept, if it is shared with other problems, of
+    which one launch ends before the next begins."""
 
-    def __init__(self, counts: tuple[int, int] | None = None) -> None:
+    def __init__(self, counts: tuple[int, int] | None = None, known: dict[Any, tuple[Any, Any]] | None = None) -> None:
         self.counts = counts
-        self.known: dict[int, tuple[Any, Any]] = {}
+        self.known: dict[Any, tuple[Any, Any]] = {} if known is None else known
 
     def __call__(self, c: Any) -> tuple[Any, ...]:
         """Give that of the current stream, for a result like `c`; nothing, where nothing is split."""
@@ -117,10 +118,12 @@ class Splits:
             return _poisoned(self.counts)
         if not c.is_cuda or entry.capturing(c):  # a graph has its own, which it makes zero
             return scratch(c, self.counts)
-        stream = entry.stream_of(c)
-        if stream not in self.known:
-            self.known[stream] = scratch(c, self.counts)
-        return self.known[stream]
+        key = c.device.index, entry.stream_of(c)
+        held = self.known.get(key)
+        if held is None or any(t.numel() < count for t, count in zip(held, self.counts)):
+            sums, tiles = (max(count, t.numel()) for t, count in zip(held, self.counts)) if held else self.counts
+            self.known[key] = held = scratch(c, (sums, tiles))
+        return held
 
 
 def operands_of(t: Any) -> Any:

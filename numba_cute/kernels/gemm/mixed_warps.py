@@ -12,7 +12,6 @@ always in the same order.
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numba_cute as cute
@@ -28,6 +27,7 @@ from .warps import VECTOR, add_up, in_ring, leave
 from .widened import MINUS_ZERO, factor_of, two_of
 
 ONE = 0x3F803F80  # bfloat16's, two times
+LOADS = 64  # sums of others that a thread loads at once
 VECTORS = ROWS * TILE_K // 32  # of words of ROWS by TILE_K numbers
 
 
@@ -64,50 +64,67 @@ class Form:
         return found[0], found[1]
 
 
+@frozen
+class Vector:
+    """A vector of a tile of K that a thread copies. there: in global memory, (vector, tiles of K). target: in the ring,
+    (vector, stages). nbytes: how many there are, or None for all. some: whether this thread has it, or None."""
+
+    there: Any
+    target: Any
+    nbytes: Any
+    some: Any
+
+    def load(self, tile: Any, stage: Any) -> None:
+        """Begin to copy it, or zeros. tile: of K."""
+
+        def copy() -> None:
+            cp_async_shared_global(
+                self.target[None, stage], self.there[None, tile], VECTOR, cpasync.LoadCacheMode.GLOBAL,
+                src_size=self.nbytes,
+            )  # fmt: skip
+
+        if self.some is None:
+            copy()
+        else:
+            current().when(self.some, copy)
+
+
 @traced
-def copy_vector(source: Any, first: Any, left: Any, target: Any, at: Any) -> None:
-    """Begin to copy a vector, or zeros where there are not so many. first: as of Packed. left: too, or None where there
-    are. at: which one."""
-    there, nbytes = first + at, None
-    if left is not None:
-        nbytes = current().select(current().compare("<", at, left), cute.Int32(VECTOR), cute.Int32(0))
-        there = first + cute.min(at, left - 1)
-    cp_async_shared_global(
-        target[None, at], source[None, there], VECTOR, cpasync.LoadCacheMode.GLOBAL, src_size=nbytes
-    )  # fmt: skip
+def vectors_of_thread(source: Any, ring: Any, n: Any, thread: Any, threads: int, whole: bool) -> tuple[Vector, ...]:
+    """List a thread's vectors of the `n`-th tile of rows. source: all, (vector, vectors, tiles of K). ring: the tile's,
+    (vector, vectors, stages). threads: among how many. whole: whether no tile has fewer rows than others."""
+    b, found, count = current(), [], cute.size(ring, mode=[1])
+    first, last = cute.Int32(n * count), cute.size(source, mode=[1]) - 1
+    for start in range(0, count, threads):
+        at, nbytes = cute.Int32(thread) + start, None
+        if not whole:
+            nbytes = b.select(b.compare("<=", first + at, last), cute.Int32(VECTOR), cute.Int32(0))
+        there = first + at if whole else cute.min(first + at, last)
+        some = None if count - start >= threads else b.compare("<", at, count)
+        own = at if some is None else cute.min(at, count - 1)
+        there = there if some is None else cute.min(there, last)
+        found.append(Vector(source[None, there, None], ring[None, own, None], nbytes, some))
+    return tuple(found)
 
 
 @frozen
 class Packed:
     """Packed weights of one tile of rows, as a thread copies them to the ring, and takes them out of it.
 
-    form: a Form. thread, threads: this one, of so many. words, factors: in global memory, (vector, vectors, tiles of
-    K). first, left: of both, the tile's first vector, and how many there are from there on. mask: MASK, where it is not
-    known."""
+    form: a Form. thread: this one. words, factors: its vectors. mask: MASK, where it is not known."""
 
     form: Any
     thread: Any
-    threads: int
-    words: Any
-    factors: Any
-    first: tuple[Any, Any]
-    left: tuple[Any, Any]
-    ring: tuple[Any, Any]
+    words: tuple[Any, ...]
+    factors: tuple[Any, ...]
     mask: Any
 
     def load(self, tile: Any, stage: Any) -> None:
         """Begin to copy a tile of K to a stage, with zeros for rows that there are not."""
-        b, places = current(), (cute.Int32(tile), cute.Int32(tile) >> int(self.form.shared))
-        for i, source in enumerate((self.words, self.factors)):
-            target, there, count = self.ring[i][None, None, stage], source[None, None, places[i]], self.form.vectors[i]
-            for start in range(0, count, self.threads):
-                at = cute.Int32(self.thread) + start
-                left = None if self.form.tiles == 1 else self.left[i]  # rows are packed in such tiles
-                copy = functools.partial(copy_vector, there, self.first[i], left, target, at)
-                if count - start >= self.threads:
-                    copy()
-                else:
-                    b.when(b.compare("<", at, count), copy)
+        for vector in self.words:
+            vector.load(cute.Int32(tile), stage)
+        for vector in self.factors:
+            vector.load(cute.Int32(tile) >> int(self.form.shared), stage)
 
     def fragments(self, ring: tuple[Any, Any], tiled_mma: Any) -> Widened:
         """Give what takes B's fragments out of the ring."""
@@ -173,9 +190,12 @@ class Widened:
 def add_parts(acc, partial, splits, thread):
     """Set a thread's sums to those of all CTAs that share a tile, in order. partial: as of `get_partial`."""
     acc.fill(0)
-    sums = cute.make_tensor(acc.iterator, cute.make_layout(cute.size(acc)))
-    for split in cute.range(splits, unroll=1):
-        get_partial(sums, partial, thread, 0, split, 1)
+    sums, at_once = cute.make_tensor(acc.iterator, cute.make_layout(cute.size(acc))), max(1, LOADS // cute.size(acc))
+    for turn in cute.range(splits // at_once, unroll=1):
+        get_partial(sums, partial, thread, 0, turn * at_once, at_once)
+    if cute.const_expr(at_once > 1):
+        for split in cute.range(splits // at_once * at_once, splits, unroll=1):
+            get_partial(sums, partial, thread, 0, split, 1)
 
 
 def mixed(
@@ -192,13 +212,13 @@ def mixed(
     m, n, batch = order.decode(index)
     smem = utils.SmemAllocator()
     of_x = cute.size_in_bytes(dtype, x_layout)
-    whole = of_x + VECTOR * stages * sum(form.vectors)
-    ring = smem.allocate(whole, 1024, "ring")
+    of_ring = of_x + VECTOR * stages * sum(form.vectors)
+    ring = smem.allocate(of_ring, 1024, "ring")
     sX, sW = in_ring(ring, 0, dtype, x_layout), form.in_ring(ring + of_x, stages)
     tiles_x = copies_x.tiles(thread, mX, sX, m, batch, (extents[0], extents[2]))
-    first = cute.Int32(n * form.vectors[0]), cute.Int32(n * form.vectors[1])
-    left = cute.size(words, mode=[1]) - first[0], cute.size(factors, mode=[1]) - first[1]
-    weights = Packed(form, thread, threads, words, factors, first, left, sW, mask)
+    whole = form.tiles == 1  # rows are packed in such tiles
+    of_words = vectors_of_thread(words, sW[0], n, thread, threads, whole)
+    weights = Packed(form, thread, of_words, vectors_of_thread(factors, sW[1], n, thread, threads, whole), mask)
     tile_m, piece_m = cute.size(x_layout, mode=[0]), cute.size(c_layout, mode=[0])
     rows, columns = tile_m // piece_m, cute.size(c_layout, mode=[1]) // (8 * tiled_mma.thr_layout_vmnk.shape[2])
     acc = cute.make_rmem_tensor(cute.make_layout((4, rows, columns), stride=(1, 4 * columns, 4)), cute.Float32)
@@ -208,7 +228,7 @@ def mixed(
     add_up(acc, tiles_x, weights, sX, sW, tiled_mma, ldmatrix, None, thread, begin, end - begin)
     finishes = True
     if cute.const_expr(partials is not None):
-        flags = cute.make_tensor(cute.recast_ptr(ring + (whole - VECTOR), dtype=cute.Int32), cute.make_layout(1))
+        flags = cute.make_tensor(cute.recast_ptr(ring + (of_ring - VECTOR), dtype=cute.Int32), cute.make_layout(1))
         partial = partials[None, None, None, None, index]
         put_partial(acc, partial[None, None, None, split], thread, 0)
         together = pipeline.NamedBarrier(1, threads)

@@ -43,14 +43,20 @@ class Cut(NamedTuple):
         return 32 * self.warps[0] * self.warps[1]
 
 
-CUTS = (Cut((16, 128)), Cut((32, 128)), Cut((64, 128)), Cut((128, 128)), Cut((128, 256), (2, 4), 1))
-MOST_SHARED = 64  # tokens of a tile whose K is shared
+CUTS = (
+    Cut((16, 128), ctas=4), Cut((32, 128), ctas=3), Cut((64, 128)), Cut((128, 128)), Cut((128, 256), (1, 8), 1)
+)  # fmt: skip
+MOST_SHARED = 128 * 128  # elements of a tile whose K is shared
 SPLITS = (1, 2, 3, 4, 6, 8, 12, 16)
-# Of an SM of these GPUs, in clocks, and not measured: multiply-adds of one clock, which a tile's extents let it reach
-# the share of; bytes of a tile's weights that come in one clock; what the beginning and the end of a tile take, and
-# meeting those that share K; bytes of sums that go and come.
-RATE, MEMORY, START, MEET, SUMS = 1024, 8, 1500, 1500, 32
-REACHED = {(16, 128): 0.4, (32, 128): 0.55, (64, 128): 0.7, (128, 128): 0.8, (128, 256): 0.85}
+# Clocks of an SM, measured on an H200 with this code: of a tile of K of a CTA alone, and of each of several that share
+# the SM; of the beginning and the end of tiles; of meeting those that share K. Bytes of a clock: of weights, for each
+# SM, and of sums of those that share K.
+K_TILE = {
+    (16, 128): (660, 370), (32, 128): (850, 600), (64, 128): (1100, 895), (128, 128): (1670, 1230),
+    (128, 256): (2600, 2600),
+}  # fmt: skip
+START, MEET, MEMORY, SUMS = 1500, 2500, 16, 32
+_scratch = dict[Any, tuple[Any, Any]]()  # by device and stream
 
 
 # ---------------------------------------------------------------- what a kernel takes
@@ -94,9 +100,14 @@ def slots_of(cut: Cut) -> int:
     return min(2, cut.tile[0] // (16 * cut.warps[0]))
 
 
+def tiles_of(cut: Cut, m: int, n: int) -> tuple[int, int]:
+    """Count the tiles along M and N."""
+    return math.ceil(m / cut.tile[0]), math.ceil(n / cut.tile[1])
+
+
 def scratch_of(cut: Cut, m: int, n: int) -> tuple[int, int]:
     """Count the numbers of 32 bits, and the counters, by which splits add their sums."""
-    tiles = math.ceil(m / cut.tile[0]) * math.ceil(n / cut.tile[1])
+    tiles = math.prod(tiles_of(cut, m, n))
     return tiles * cut.splits * math.prod(cut.tile), tiles
 
 
@@ -116,7 +127,7 @@ def arguments_of(cut: Cut, middle: int, x: Any, words: Any, factors: Any, c: Any
     tC, copies_c = copied(tensor_of(c, 1), 1, dtype, c_tile, cut.threads)
     x_layout = smem_layout(dtype, 1, tile_m, TILE_K, cut.stages)
     c_layout = smem_layout(dtype, 1, *c_tile, slots_of(cut))
-    tiles = math.ceil(m / tile_m), math.ceil(n / tile_n)
+    tiles = tiles_of(cut, m, n)
     counts = cute.Int32(tiles[0]), cute.Int32(tiles[1]), 1
     order = utils.PersistentTileSchedulerParams(counts, (1, 1, 1), GROUP_M, False)
     extents, partials, tickets = tuple(map(cute.Int32, (m, n, k))), None, None
@@ -148,11 +159,13 @@ def vectors_of(array: Any, dtype: Any, row_tiles: int, count: int, k_tiles: int)
 
 def modelled(cut: Cut, m: int, n: int, k: int, sms: int) -> float:
     """Estimate the clocks of a cut. k: K. sms: of the GPU."""
-    tile_m, tile_n = cut.tile
-    tiles, k_tiles = math.ceil(m / tile_m) * math.ceil(n / tile_n), math.ceil(k / TILE_K)
-    k_tile = max(tile_m * tile_n * TILE_K / (RATE * REACHED[cut.tile]), tile_n * TILE_K / 2 / MEMORY)
-    sums = (MEET + (1 + cut.splits) * 4 * tile_m * tile_n / SUMS) * (cut.splits > 1)
-    return math.ceil(tiles * cut.splits / sms) * (math.ceil(k_tiles / cut.splits) * k_tile + START + sums)
+    tiles, (alone, together) = math.prod(tiles_of(cut, m, n)), K_TILE[cut.tile]
+    k_tiles = math.ceil(k / TILE_K)
+    each, of_sm = math.ceil(k_tiles / cut.splits), math.ceil(tiles * cut.splits / sms)
+    rounds = math.ceil(of_sm / cut.ctas)
+    multiply = max(of_sm * each * together, rounds * each * alone, n * k / (2 * MEMORY * sms))
+    sums = MEET + of_sm * 8 * math.prod(cut.tile) / SUMS
+    return multiply + rounds * START + sums * (cut.splits > 1)
 
 
 def cut_of(m: int, n: int, k: int, kinds: tuple[int, int], sms: int, target: Any) -> Cut:
@@ -160,7 +173,7 @@ def cut_of(m: int, n: int, k: int, kinds: tuple[int, int], sms: int, target: Any
     factors, as of `form_of`. target: the GPU's record."""
     found = []
     for cut, splits in itertools.product(CUTS, SPLITS):
-        if splits > 1 and cut.tile[0] > MOST_SHARED:
+        if splits > 1 and math.prod(cut.tile) > MOST_SHARED:
             continue
         with contextlib.suppress(CuteError):
             fit = fitted(cut._replace(splits=splits), form_of(cut, *kinds), k, target)
@@ -181,7 +194,7 @@ def plan(x: Any, words: Any, factors: Any, c: Any, middle: int, n: int, cut: Cut
     cut = cut or cut_of(m, n, k, kinds, entry.multiprocessors(x), target)
     cut = fitted(cut, form_of(cut, *kinds), k, target)
     counts = scratch_of(cut, m, n)
-    splits = Splits(counts if cut.splits > 1 else None)
+    splits = Splits(counts if cut.splits > 1 else None, _scratch)
 
     def arguments(*tensors: Any) -> Any:
         return arguments_of(cut, middle, *tensors)
