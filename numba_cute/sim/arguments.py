@@ -124,6 +124,8 @@ class Arguments:
         if isinstance(value, np.ndarray):
             self.memory.add_array(value, name, None if captured else self.rank)
             return value
+        if isinstance(value, np.generic):  # static, as compiled code has it
+            return value
         if isinstance(value, PerRank):
             raise CuteError(
                 f"{name}: {value!r} is a field of an object: give the object of each rank, PerRank(a, b, …)"

@@ -147,6 +147,42 @@ def test_compile_checks_its_arguments(args, arch, message):
         cute.compile(uses_wgmma, args, arch=arch)
 
 
+def test_a_launch_without_a_static_argument_is_told_which():
+    @cute.kernel
+    def kernel(out, n: cute.Constexpr):
+        out[0] = n
+
+    out = np.zeros(1)
+    words = r"takes 2 arguments, but the launch gives 1: there is no value for n \(a Constexpr takes its value at each"
+    compiled = cute.compile(kernel, (out, 3), arch="sm_90a")
+    for launch in (lambda: compiled(out), lambda: cute.simulate(kernel)[1, 1](out), lambda: kernel[1, 1](out)):
+        with pytest.raises(cute.CuteError, match=words):
+            launch()
+
+
+def warps_of(n):
+    return n // cuda.warpsize
+
+
+def lanes():
+    return cuda.warpsize
+
+
+def test_warpsize_needs_no_gpu():
+    @cuda.jit
+    def kernel(out):
+        i = cuda.threadIdx.x + 70
+        out[0], out[1], out[2] = i % cuda.warpsize, warps_of(i), lanes()
+        cute.const_expr(True)
+
+    out = np.zeros(3)
+    cute.simulate(kernel)[1, 1](out)
+    assert out.tolist() == [6, 2, 32]
+    cute.compile(kernel, (out,), arch="sm_90a")
+    pytest.importorskip("xdsl")
+    cute.inspect(kernel, (out,), arch="sm_90a")
+
+
 def test_two_targets_in_one_process_do_not_mix():
     @cuda.jit
     def kernel(out, n):

@@ -18,7 +18,6 @@ from numba_cute.sim import SimError
 TILE, STAGES = 64, 2
 BYTES = TILE * 4
 ONE = CooperativeGroup(Agent.Thread)
-NOT_FOLLOWED = pytest.mark.xfail(strict=True, reason="f(*args) is not followed")
 
 
 @pytest.fixture(scope="module")
@@ -172,9 +171,7 @@ def test_what_fits_is_compiled_and_runs(run, atoms, body, tx_count):
     [
         "device function",
         pytest.param("plain function", marks=pytest.mark.slow),
-        pytest.param(
-            "method", marks=[pytest.mark.slow, pytest.mark.xfail(strict=True, reason="f(*args) is not followed")]
-        ),
+        pytest.param("method", marks=pytest.mark.slow),
     ],
 )
 def test_what_does_not_fit_is_refused(atoms, body, tx_count, says, form):

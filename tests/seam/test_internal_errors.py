@@ -55,6 +55,13 @@ def test_fault_of_the_library_is_an_internal_error_at_the_users_line(fault, guar
     assert isinstance(e.value, cute.CuteError) and type(e.value.__cause__).__name__ in said
 
 
+@pytest.mark.parametrize("words", ["len(n)", "n + 'a'"])
+def test_fault_of_the_library_is_not_blamed_on_the_names_in_an_argument(words):
+    (f,) = library(f"def f(made):\n    n = 3\n    return {words}", "f", guard=facade._guarded)
+    with pytest.raises(cute.InternalError):
+        f({"a": lambda: None, "b": [lambda: None]})
+
+
 def users_line(e):
     return next(f.lineno for f in reversed(traceback.extract_tb(e.__traceback__)) if f.filename == __file__)
 

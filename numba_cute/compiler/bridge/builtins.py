@@ -16,6 +16,7 @@ from ... import seam
 from ...seam import CuteError
 from ...seam.guards.messages import no_array
 from ...seam.marks.decorators import no_step
+from ...seam.marks.mappings import Mapping
 from ..emit.leaves import NumberLeaf
 from ..emit.tracer import Tracer
 from ..ground.builder import Builder, Target
@@ -99,6 +100,7 @@ def _call(fn: _Function, kinds: Any, values: Any, tracer: Tracer) -> Any:
     except (TypeError, ValueError) as e:
         raise CuteError(f"{fn.__name__}({', '.join(map(repr, given))}): {e}") from e
     known = fn is not _contains or any(map(objects.holds_objects, kinds)) or not any(map(_runs, kinds))
+    known = known or (isinstance(given[0], Mapping) and not _runs(kinds[1]))  # whose keys are static
     if not known and not _of_numbers(kinds[0]):  # leaves are equal if they are one
         raise CuteError(f"{given[1]!r} in {given[0]!r}: a value that is known only at run time cannot be searched for")
     return result

@@ -81,7 +81,10 @@ def _call_dispatcher(function: Any, /, *args: Any, **named: Any) -> Any:
 
 
 def _is_users(fn: Any) -> bool:
-    """Say whether a function, a bound method or a class is a plain one of the user's."""
+    """Say whether a function, a bound method or a class is a plain one of the user's; a method of an immutable object
+    is traced, as its properties are."""
+    if isinstance(fn, MethodType) and seam.is_frozen_class(type(fn.__self__)):
+        return False
     fn = fn.func if isinstance(fn, functools.partial) else getattr(fn, "__func__", fn)
     fn = python_of(fn) or fn
     return plain.is_plain_function(fn) or plain.is_plain_class(fn)

@@ -15,6 +15,8 @@ from collections.abc import Callable
 from types import MemberDescriptorType, SimpleNamespace
 from typing import Any, cast
 
+import numpy as np
+
 from ... import dtypes, promotion, seam
 from ...layout.int_tuple import Part
 from ...seam import CuteError
@@ -168,6 +170,8 @@ def numba_type(obj: Any) -> types.Type:
         return types.none
     if isinstance(obj, float):
         return GivenFloat(obj) if promotion.followed() else types.float64
+    if isinstance(obj, np.generic) and obj.dtype.kind in "biuf":
+        return scalar_type(dtypes.from_numpy(obj.dtype))
     if isinstance(obj, StructProxy):
         return obj._ty
     if type(obj) is seam.ArrayView and given_array(obj) is not None:
@@ -184,6 +188,8 @@ def numba_type(obj: Any) -> types.Type:
         return list_type(items) if type(obj) is list else types.BaseTuple.from_types(items, named)
     if isinstance(obj, CUDADispatcher):
         return types.Dispatcher(obj)
+    if getattr(obj, "__name__", "") == "warpsize" and obj.__module__ == "numba.cuda.stubs":
+        raise seam.signalled(RunTimeCondition("cuda.warpsize: a number that Numba's code reads"))
     return Value(tree.flatten(obj, []))
 
 

@@ -239,7 +239,7 @@ def is_of_numba(symbol: str) -> bool:
     """Say whether a symbol, "module:qualname", is of what Numba itself knows: not a module, no function of Python,
     which typing would call, and not `getattr`, for which the IR has operations."""
     try:
-        with target_override("cuda"):
+        with target_override("cuda"), compiling_for("sm_90a"):  # some are functions, which are compiled
             found = _found(_context(), symbol)
     except CuteError:
         return False

@@ -77,7 +77,8 @@ def _code(state: Any) -> Code:
 def _value(typemap: Any, var: str, tracer: Tracer) -> Any:
     """Return the object that traced code would see in a variable, for which its method may stand, without its run-time
     values; None if it cannot."""
-    ty = typemap.get(var)
+    of, spread, at = var.rpartition(_SPREAD)
+    ty = typemap[of].types[int(at)] if spread else typemap.get(var)
     ty = ty.this if isinstance(ty, (BoundTraced, BoundJitted)) else ty
     if not isinstance(ty, (Value, StructRef)):
         return None
@@ -92,10 +93,13 @@ def _steps(func_ir: Any, typemap: Any, calltypes: Any) -> list[Step]:
     for at in sorted(func_ir.blocks):
         for inst in func_ir.blocks[at].body:
             if not isinstance(inst, ir.Del):
+                steps.extend(reader.spread(inst, at))
                 steps.append(reader.step(inst, at))
     return steps
 
 
+_SPREAD = "*"
+"""Stands between a tuple that a call is given as `*args` and the number of its item, in a variable's name."""
 _SAME = (bool, int)
 """Calls of these leave a number what it is."""
 _ROUND = ("pair_second", "iternext", "pair_first")
@@ -111,6 +115,19 @@ class _Reader:
         self._known: dict[str, Any] = {}  # of variables that hold a value of the source
         self._spots: dict[int, Spot] = {}  # by line: a function is of one file
         self._tracer = Tracer()
+
+    def spread(self, inst: Any, block: int) -> list[Step]:
+        """Return the steps that take the items of what a call is given as `*args`."""
+        value = inst.value if isinstance(inst, ir.Assign) else None
+        if not isinstance(value, ir.Expr) or value.op != "call" or value.vararg is None:
+            return []
+        of, at = value.vararg.name, self._at(inst.loc)
+        return [Step("item", x, of, i, (), {}, {of}, at, block) for i, x in enumerate(self._spread(value))]
+
+    def _spread(self, call: Any) -> list[str]:
+        ty = None if call.vararg is None else self._typemap.get(call.vararg.name)
+        items = ty.types if isinstance(ty, types.BaseTuple) else ()
+        return [f"{call.vararg.name}{_SPREAD}{i}" for i in range(len(items))]
 
     def step(self, inst: Any, block: int) -> Step:
         uses = read_in(inst)
@@ -173,7 +190,7 @@ class _Reader:
         return "other", None, None, (), {}
 
     def _call(self, value: Any) -> tuple[str, Any, Any, tuple[str, ...], dict[str, str]]:
-        func, args = value.func.name, tuple(v.name for v in value.args)
+        func, args = value.func.name, (*(v.name for v in value.args), *self._spread(value))
         named = {k: v.name for k, v in value.kws}
         if isinstance(self._typemap.get(func), (BoundTraced, BoundJitted)):
             return "call", func, self._typemap[func].attr, args, named
@@ -189,7 +206,7 @@ class _Reader:
 
     def _callee(self, call: Any) -> Callee | None:
         """Return what function of the user's a statement calls; None if it calls none, or nobody knows which."""
-        if not isinstance(call, ir.Expr) or call.op != "call" or call.vararg is not None:
+        if not isinstance(call, ir.Expr) or call.op != "call":
             return None
         func, sig = self._typemap[call.func.name], self._calltypes[call]
         types_ = (*(() if sig.recvr is None else (sig.recvr,)), *sig.args)
@@ -199,17 +216,17 @@ class _Reader:
             key = (*(func.typing_key if isinstance(func, BoundTraced) else (Value, func.key)), types_)
         else:
             return None
-        return callee_of(key, lambda: _passed(call, sig))
+        args = [*(v.name for v in call.args), *self._spread(call)]
+        return callee_of(key, lambda: _passed(call, args, sig))
 
 
-def _passed(call: Any, sig: Any) -> list[Given] | None:
+def _passed(call: Any, args: list[str], sig: Any) -> list[Given] | None:
     """Return the variable that a call gives to each parameter, first to a method's own; None if that is not known."""
     own: list[Given] = [] if sig.recvr is None else [call.func.name]
     if sig.pysig is None:
-        return None if call.kws else [*own, *(v.name for v in call.args)]
+        return None if call.kws else [*own, *args]
     try:
-        bound = sig.pysig.bind(*call.args, **dict(call.kws)).arguments
+        bound = sig.pysig.bind(*args, **{k: v.name for k, v in call.kws}).arguments
     except TypeError:
         return None
-    given = (bound.get(name) for name in sig.pysig.parameters)
-    return own + [None if x is None else tuple(v.name for v in x) if isinstance(x, tuple) else x.name for x in given]
+    return [*own, *(bound.get(name) for name in sig.pysig.parameters)]

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from ...dtypes import Scalar
 from ..bridge import returns
 from ..bridge.object_types import Value
 from ..bridge.values import abstract
@@ -155,13 +156,17 @@ class Lower(CUDALower):
             self.storevar(self.lower_assign(self.typeof(inst.target.name), inst), inst.target.name)
 
     def lower_assign(self, ty: Any, inst: Any) -> Any:
-        """Lower an assignment. A constant that is an int of another class, as a member of an `IntFlag`, is written by
-        its number: LLVM's text is made by `str`, which for Python 3.10 is the member's name."""
+        """Lower an assignment. A constant that is an int of another class, as a member of an `IntFlag`, or a number of
+        this library's is written by its number: LLVM's text is made by `str`, which for Python 3.10 is the member's
+        name."""
         value = inst.value
         if isinstance(inst, Copied):
             return self._copied(self.loadvar(value.name), ty)
-        if isinstance(value, (ir.Const, ir.Global, ir.FreeVar)) and isinstance(ty, types.Integer):
-            inst = ir.Assign(ir.Const(int(value.value), inst.loc), inst.target, inst.loc)
+        if isinstance(value, (ir.Const, ir.Global, ir.FreeVar)):
+            if isinstance(ty, types.Integer):
+                inst = ir.Assign(ir.Const(int(value.value), inst.loc), inst.target, inst.loc)
+            elif isinstance(value.value, Scalar) and isinstance(ty, (types.Float, types.Boolean)):
+                return Tracer(self.context, self.builder).ir(value.value, ty)
         made = super().lower_assign(ty, inst)
         if isinstance(value, ir.Arg):
             self._find_room(ty, made)

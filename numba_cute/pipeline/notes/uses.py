@@ -4,6 +4,7 @@ participant or handle, whatever object holds them."""
 
 from __future__ import annotations
 
+import operator
 from dataclasses import field
 from typing import Any
 
@@ -136,8 +137,10 @@ class Uses:
         if s.kind == "make":
             return self._name(s.target, Object())
         if s.kind == "tuple":
-            items = tuple(map(self._of.get, s.args))
-            return not any(x is not None for x in items) or self._name(s.target, items)
+            return self._name(s.target, tuple(map(self._of.get, s.args)))
+        if s.kind == "operator" and s.name is operator.add:
+            parts = [self._of.get(v) for v in s.args]
+            return all(isinstance(x, tuple) for x in parts) and self._name(s.target, parts[0] + parts[1])
         if s.kind == "phi":
             return self._join(i, s)
         held = self._of.get(s.of) if isinstance(s.of, str) else None

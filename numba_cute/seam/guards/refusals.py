@@ -139,11 +139,12 @@ def _depth(x: Any) -> int:
 
 
 def _held(x: Any) -> list[Any]:
-    """List what a tuple, a list or a dict holds, or an object in its fields."""
+    """List what a tuple, a list or a dict holds, or an object in its fields. Texts that are keys are names, with which
+    nothing is computed."""
     if isinstance(x, (tuple, list)):
         return list(x[:1000])
     if isinstance(x, dict):
-        return [*x.keys(), *x.values()][:1000]
+        return [*(k for k in x if not isinstance(k, str)), *x.values()][:1000]
     if isinstance(x, type) or not (is_dataclass(x) or is_struct_class(type(x))):
         return []
     return [y for name, y in getattr(x, "__dict__", {}).items() if not name.startswith("_")]
@@ -259,8 +260,12 @@ def _is_called_otherwise(f: Any, text: str) -> bool:
 
 
 def _is_in(x: Any, text: str) -> bool:
-    called = f"{getattr(x, '__qualname__', '')}()"
-    return shown(x) in text or called in text or re.search(rf"\b{type(x).__name__}\b", text) is not None
+    name = getattr(x, "__qualname__", "")
+    return (
+        shown(x) in text
+        or bool(name and f"{name}()" in text)
+        or re.search(rf"\b{type(x).__name__}\b", text) is not None
+    )
 
 
 def _documented(fn: Any, name: str) -> str:

@@ -160,6 +160,13 @@ def _annotated(fn: Any) -> dict[int, Any]:
     return found
 
 
+def _left_out(fn: Any, names: Sequence[str]) -> str:
+    """Return the words for parameters that a launch gives nothing."""
+    own = fn.__code__.co_varnames
+    static = " (a Constexpr takes its value at each launch)" if any(own.index(n) in _marked(fn) for n in names) else ""
+    return f": there is no value for {', '.join(names)}{static}" if names else ""
+
+
 def in_order(fn: Any, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return a call's values in the order of a function's parameters. CuteError: none of them has such a name, or a
     parameter gets two values, or none."""
@@ -175,7 +182,7 @@ def in_order(fn: Any, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[An
     if not least <= len(args) + len(named) <= most:
         raise CuteError(
             f"kernel {fn.__name__}({', '.join(names)}) takes {len(names)} arguments, but the launch gives "
-            f"{len(args) + len(named)}"
+            f"{len(args) + len(named)}{_left_out(fn, [n for n in names[:least] if n not in given and n not in named])}"
         )
     if set(named) - set(names) or set(named) & set(given):
         raise CuteError(

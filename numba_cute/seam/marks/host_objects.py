@@ -208,6 +208,8 @@ def _kept(value: Any) -> Any:
         return value if _is_hashable(value) else _ABSENT
     if isinstance(value, numbers.Integral):  # NumPy's
         return int(value)
+    if type(value).__module__ == "numpy" and type(value).__name__ in ("bool", "bool_"):  # by NumPy's version
+        return bool(value)
     if dataclasses.is_dataclass(value) or _has_kernels(type(value)) or is_plain(value):
         return _snapshot_once(value)
     return _ABSENT

@@ -39,6 +39,15 @@ class Mapping:
     def __contains__(self, key: Any) -> bool:
         return self._at(key) is not None
 
+    def __eq__(self, other: object) -> bool:
+        kinds = (Mapping, dict)
+        if not isinstance(other, kinds):
+            return NotImplemented
+        return len(self) == len(other) and all(k in other and other[k] == v for k, v in self.items())
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self.names))
+
     def __len__(self) -> int:
         return len(self.names)
 

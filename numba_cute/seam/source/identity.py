@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of the user's that ask what Python answers by itself, whoever stands for the object: `x is y`, `type(x)`.
-A trace of such a function would be told of the stand-in, so Numba compiles it."""
+"""Functions of the user's that ask what Python answers by itself, whoever stands for the object: `x is y`, `type(x)`,
+`isinstance(x, np.int32)`. A trace of such a function would be told of the stand-in, so Numba compiles it."""
 
 from __future__ import annotations
 
 import builtins
 import functools
-from collections.abc import Iterator
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -15,8 +14,8 @@ from ..marks.plain import is_plain_function, is_users
 
 
 def asks_for_identity(fn: Any) -> bool:
-    """Say whether a plain function, or one that it names, asks for the identity or by `type` for the class of what may
-    be an object of a kernel."""
+    """Say whether a plain function, or one that it names, asks for the identity, by `type` for the class, or whether it
+    is one of NumPy's numbers, of what may be an object of a kernel."""
     return _asks(fn, set())
 
 
@@ -26,15 +25,23 @@ def _asks(fn: Any, seen: set[Any]) -> bool:
     seen.add(fn)
     if _compares(fn.__code__) or (_names_type(fn.__code__) and _is_builtin(fn, "type")):
         return True
-    return any(_asks(other, seen) for other in _named(fn))
+    named = _named(fn)
+    if "isinstance" in _all_names(fn.__code__) and any(map(_is_of_numpy, named)):
+        return True
+    return any(_asks(f, seen) for f in named if is_plain_function(f) and is_users(f))
 
 
 def _is_builtin(fn: FunctionType, name: str) -> bool:
     return fn.__globals__.get(name, getattr(builtins, name)) is getattr(builtins, name)
 
 
-def _named(fn: FunctionType) -> Iterator[FunctionType]:
-    """Return the user's plain functions that a function names: globals, what its closure holds, members of modules."""
+def _is_of_numpy(x: Any) -> bool:
+    """Say whether a class is of NumPy's numbers."""
+    return isinstance(x, type) and any((c.__module__, c.__name__) == ("numpy", "generic") for c in x.__mro__)
+
+
+def _named(fn: FunctionType) -> list[Any]:
+    """Return what a function names: globals, what its closure holds, members of modules."""
     names = _all_names(fn.__code__)
     found = [fn.__globals__[n] for n in names if n in fn.__globals__]
     for cell in fn.__closure__ or ():
@@ -42,8 +49,7 @@ def _named(fn: FunctionType) -> Iterator[FunctionType]:
             found.append(cell.cell_contents)
         except ValueError:  # not set yet
             continue
-    found += [vars(m)[n] for m in found if isinstance(m, ModuleType) for n in names if n in vars(m)]
-    return (f for f in found if is_plain_function(f) and is_users(f))
+    return found + [vars(m)[n] for m in found if isinstance(m, ModuleType) for n in names if n in vars(m)]
 
 
 @functools.cache

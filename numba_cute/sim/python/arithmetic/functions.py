@@ -22,7 +22,7 @@ from ....seam.source.language import no_function, no_number_in
 from . import cases
 from .compute import convert, float_divmod, limits, quotient, rounder, wrapped
 from .lanes import Lanes, lanewise
-from .number import CLASSES, Number
+from .number import CLASSES, Number, from_python
 from .operators import BINARY, cast, casts, type_of_class, value_of
 from .overloads import unified
 from .undefined import Undefined
@@ -166,6 +166,11 @@ class Type(metaclass=_TypeOfTypes):
 
 
 # ------------------------------------------------------------------ functions
+
+
+def _isinstance(x: Any, kinds: Any) -> bool:
+    """Do as Python's: a number of NumPy's that a static object holds is one of the kernel's, of its type."""
+    return isinstance(from_python(x) if isinstance(x, np.generic) else x, kinds)
 
 
 def _abs(x: Any) -> Any:
@@ -410,6 +415,6 @@ def python_functions() -> dict[str, Any]:
     space |= {
         "abs": passing(_abs), "divmod": passing(_divmod), "round": passing(_round), "len": _len, "sum": _sum,
         "min": _extreme("min", "lt"), "max": _extreme("max", "gt"), "range": range_of, "type": Type,
-        "pow": _pow,
+        "pow": _pow, "isinstance": _isinstance,
     }  # fmt: skip
     return space

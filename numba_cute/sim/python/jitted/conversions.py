@@ -80,6 +80,10 @@ class Conversions:
             return make(next(iter(plans.values()), ()))
         return Versions(code, plans, make, self._calls)
 
+    def compiled(self, member: Any) -> bool:
+        """Say whether the front end compiled a class's member: a function of its own."""
+        return getattr(member, "__code__", None) in self._meetings
+
     @functools.cached_property
     def _calls(self) -> dict[Site, set[Call]]:
         """The calls at each place."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import builtins
 import functools
 import inspect
-import operator
 import sys
 from functools import partial
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType, SimpleNamespace
@@ -27,19 +26,20 @@ from ....seam.ground.places import at_line, line_naming
 from ....seam.guards.messages import no_array
 from ....seam.marks import prints
 from ....seam.marks.host_objects import OPERATORS, is_snapshot, mapping_of, python_of
-from ....seam.marks.plain import is_named_tuple, is_plain_class, is_users, is_users_class, is_users_module
+from ....seam.marks.plain import fields_of, is_named_tuple, is_plain_class, is_users, is_users_class, is_users_module
 from ....seam.source.class_statements import without_classes
 from ....seam.source.with_statements import without_with
 from ....typed.meetings import Meetings
 from ..arithmetic import by_reference
 from ..arithmetic.functions import python_functions
 from ..arithmetic.modules import Module, replaced
-from ..arithmetic.number import from_python, static_hash
+from ..arithmetic.number import from_python
 from ..dropped import judged, watched
 from ..extensions import Extensions
 from ..numba_functions import declared
 from ..numba_stand_in import CudaStandIn, NumbaType
 from .conversions import Conversions, Plan
+from .members import as_python_wants, is_generated, own_members
 from .rewrite import rewritten
 
 _HOOKS = frozenset(("__subclasshook__", "__init_subclass__", "__class_getitem__", "__set_name__"))
@@ -133,8 +133,8 @@ class Rebuilder:
         self._extensions = run.extensions = Extensions(self.function)
         self._numbas, self._of_reference = python_functions(), by_reference.python_functions()
         self._conversions = Conversions(meetings)
-        self._functions: dict[int, Any] = {}
-        self._globals: dict[tuple[int, bool], dict[str, Any]] = {}
+        self._functions: dict[tuple[int, bool], Any] = {}
+        self._globals: dict[tuple[int, bool, bool], dict[str, Any]] = {}
         self._classes: dict[type, type] = {}
         self._objects: dict[int, Any] = {}
         self._keep: list[Any] = []  # so that no id is reused
@@ -150,18 +150,18 @@ class Rebuilder:
                 if mine is not None and not name.startswith("_"):
                     self._stubs[id(stub)] = mine
 
-    def function(self, fn: FunctionType) -> Any:
-        """`fn`, its globals and closure replaced."""
+    def function(self, fn: FunctionType, traced: bool = False) -> Any:
+        """`fn`, its globals and closure replaced. traced: whether its operators and Python's functions stay."""
         try:
             fn = without_with(fn)
         except seam.CuteError as e:  # only the kernel knows whether it calls what bears such a name
             return _refusing(e)
-        found = self._functions.get(id(fn))
+        found = self._functions.get((id(fn), traced))
         if found is not None:
             return found
         before, self._reference = self._reference, promotion.follows(fn)
         try:
-            return self._function(fn, self._reference)
+            return self._function(fn, self._reference, traced)
         finally:
             self._reference = before
 
@@ -170,25 +170,27 @@ class Rebuilder:
         """Return the replacements of Python's functions in the function that is rebuilt, or in the kernel."""
         return self._of_reference if self._reference else self._numbas
 
-    def _function(self, fn: FunctionType, reference: bool) -> Any:
+    def _function(self, fn: FunctionType, reference: bool, traced: bool) -> Any:
         self._keep.append(fn)
         names = _names(fn.__code__)
-        key = (id(fn.__globals__), prints.prints(fn))
+        key = (id(fn.__globals__), prints.prints(fn), traced)
         space = self._globals.get(key)
         if space is None:
             of_dsl = {"print": prints.print} if prints.prints(fn) else {}
-            space = self._globals[key] = {**fn.__globals__, "__builtins__": self._builtins | of_dsl}
+            functions = vars(builtins) if traced else self._builtins
+            space = self._globals[key] = {**fn.__globals__, "__builtins__": functions | of_dsl}
         cells = tuple(CellType() for _ in fn.__closure__ or ())
         variants: list[FunctionType] = []
         attributes: dict[str, Any] = {}
 
         def make(plan: Plan) -> FunctionType:
-            new = FunctionType(rewritten(fn.__code__, plan, reference), space, fn.__name__, None, cells or None)
+            code = fn.__code__ if traced else rewritten(fn.__code__, plan, reference)
+            new = FunctionType(code, space, fn.__name__, None, cells or None)
             variants.append(_with_attributes(new, attributes))
             return new
 
         # before its surroundings: it may call itself
-        made = self._functions[id(fn)] = self._conversions.function(fn.__code__, make)
+        made = self._functions[id(fn), traced] = self._conversions.function(fn.__code__, make)
         for name in _globals(fn.__code__):
             if name in fn.__globals__ and type(space.get(name)) is not _Module:  # as another function has it
                 space[name] = self._captured(fn, name, names)
@@ -268,6 +270,8 @@ class Rebuilder:
             return self._extensions.function(value) or self.function(value)
         if (is_users_class(value) and value is not SimpleNamespace) or is_named_tuple(value):
             return self._plain_class(value)
+        if seam.is_frozen_class(value):
+            return self._frozen_class(value)
         kind = type(value)
         if kind.__module__.startswith("numba.") and getattr(getattr(value, "dtype", None), "names", None):
             return value.dtype  # records
@@ -275,7 +279,31 @@ class Rebuilder:
             return NumbaType(str(value))
         if kind.__module__.startswith("numba.") and str(value) in ("bool", "boolean"):
             return NumbaType("bool")
-        return self.unwrap(value)
+        return self._frozen(self.unwrap(value))
+
+    def _frozen(self, value: Any) -> Any:
+        """An immutable object with the methods rebuilt that the front end compiled; a trace ran the others."""
+        cls = type(value)
+        mine = self._frozen_class(cls) if seam.is_frozen_class(cls) and not is_snapshot(value) else cls
+        if mine is cls:
+            return value
+        copy: Any = object.__new__(mine)
+        for name, field in fields_of(value).items():
+            object.__setattr__(copy, name, field)
+        return copy
+
+    def _frozen_class(self, cls: Any) -> type:
+        """A class of immutable objects with such methods rebuilt: a subclass of it; itself if it has none."""
+        every = {n: m for base in reversed(cls.__mro__) for n, m in vars(base).items()}
+        compiled = {n: m for n, m in every.items() if self._conversions.compiled(m)}
+        if not compiled or is_users_class(cls):
+            return self._plain_class(cls) if compiled else cls
+        found = self._classes.get(cls)
+        if found is None:
+            members = {n: self._member(m) for n, m in compiled.items()}
+            found = self._classes[cls] = type(cls.__name__, (cls,), members)
+            self._classes[found] = found
+        return found
 
     def struct_class(self, cls: type) -> type:
         """A struct class with its jitted methods rebuilt: a subclass of it, after the rebuilt classes of its bases."""
@@ -290,7 +318,7 @@ class Rebuilder:
             for name, member in members.items():
                 mine = self._member(member)
                 if mine is not member:
-                    setattr(found, name, _as_python_wants(name, mine))
+                    setattr(found, name, as_python_wants(name, mine))
         return found
 
     def _plain_class(self, cls: Any) -> type:
@@ -307,10 +335,12 @@ class Rebuilder:
             bases = (*bases, *self._beyond(cls, bases))
             found = self._classes[cls] = type(cls)(cls.__name__, (*bases, cls), {"__module__": cls.__module__})
             self._classes[found] = found
-            for name, member in vars(cls).items():
-                mine = member if _is_generated(member) else self._member(self._undecorated(member))
+            for name, member in own_members(cls).items():
+                member = member if is_generated(member) else self._undecorated(member)
+                traced = seam.is_frozen_class(cls) and not self._conversions.compiled(member)
+                mine = member if is_generated(member) else self._member(member, traced)
                 if name not in _HOOKS and (mine is not member or any(name in vars(b) for b in bases)):
-                    setattr(found, name, _as_python_wants(name, mine))
+                    setattr(found, name, as_python_wants(name, mine))
         return found
 
     def _beyond(self, cls: type, bases: tuple[type, ...]) -> tuple[type, ...]:
@@ -328,16 +358,17 @@ class Rebuilder:
             return staticmethod(python_of(member) or member.__func__)
         return (python_of(member) or member) if getattr(member, "__cute_host__", False) else member
 
-    def _member(self, member: Any) -> Any:
-        """A class's member with its functions rebuilt: `super()` in them then finds the rebuilt bases."""
+    def _member(self, member: Any, traced: bool = False) -> Any:
+        """A class's member with its functions rebuilt: `super()` in them then finds the rebuilt bases. traced: whether
+        its operators stay Python's, as in a trace."""
         if isinstance(member, FunctionType):
             kept = seam.is_made(member) or seam.is_traced(member)
             kept |= not is_users_module(member.__globals__.get("__name__"))
-            return member if kept else self.function(member)
+            return member if kept else self.function(member, traced)
         if isinstance(member, (staticmethod, classmethod)):
             return type(member)(self._member(member.__func__))
         if isinstance(member, property):
-            return property(*(f and self._member(f) for f in (member.fget, member.fset, member.fdel)))
+            return property(*(f and self._member(f, traced) for f in (member.fget, member.fset, member.fdel)))
         return member
 
     def own(self, value: Any) -> Any:
@@ -350,7 +381,7 @@ class Rebuilder:
         if callable(value):
             return self._called(value)
         if not seam.is_struct_class(type(value)):
-            return value
+            return self._frozen(value)
         copy: Any = object.__new__(self.struct_class(type(value)))
         for name, field in vars(value).items():
             held = seam.current().hold(type(copy).__cute_types__.get(name), self.own(field))  # type: ignore[attr-defined]
@@ -425,31 +456,10 @@ class Rebuilder:
         return module
 
 
-_RESULTS: dict[str, Any] = {"__bool__": bool, "__len__": operator.index, "__hash__": static_hash}
-
-
-def _as_python_wants(name: str, method: Any) -> Any:
-    """A method whose result Python itself takes, which wants numbers of its own."""
-    result = _RESULTS.get(name)
-    if result is None or not isinstance(method, FunctionType):
-        return method
-
-    @functools.wraps(method)
-    def call(self: Any) -> Any:
-        return result(method(self))
-
-    return call
-
-
 def _with_attributes(function: FunctionType, attributes: dict[str, Any]) -> FunctionType:
     for name, value in attributes.items():
         setattr(function, name, value)
     return function
-
-
-def _is_generated(member: Any) -> bool:
-    """Say whether a method was generated, as a dataclass's are."""
-    return getattr(getattr(member, "__code__", None), "co_filename", "") == "<string>"
 
 
 def _is_cuda(member: Any) -> bool:
