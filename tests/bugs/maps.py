@@ -82,7 +82,7 @@ def map_changed_while_a_copy_uses_it(mended):
     return changed() if mended else changed("in use")
 
 
-@map_bug(SimError, "no tensor map|tensor map at")
+@map_bug(SimError, "not a tensor map|tensor map at")
 def array_passed_for_a_map(mended):
     def kernel(map, rows, out):
         t = cuda.threadIdx.x

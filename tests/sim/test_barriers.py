@@ -161,7 +161,7 @@ def misplaced():
         (init_with_zero, "arrival count 0 is not in 1 to 1048575"),
         (too_many_bytes, "exceed the range"),
         (ends_with_bytes_pending, "the kernel ended in phase 0 with 96 bytes missing"),
-        (misplaced, "no multiple of 8"),
+        (misplaced, "not a multiple of 8"),
     ],
     ids=lambda x: getattr(x, "__name__", ""),
 )

@@ -243,7 +243,7 @@ def test_arguments_of_other_launches_are_refused():
 
 @pytest.mark.parametrize(
     ("given", "words"),
-    [((0, cute.Int32, 2), "shape 0"), ((4, cute.Int4, 2), "narrower than a byte"), ((4, "x", 2), "no element type"),
+    [((0, cute.Int32, 2), "shape 0"), ((4, cute.Int4, 2), "narrower than a byte"), ((4, "x", 2), "not an element type"),
      ((4, cute.Int32, 0), "number of GPUs")],
     ids=lambda x: str(x)[:20],
 )  # fmt: skip
