@@ -81,8 +81,7 @@ def _call_dispatcher(function: Any, /, *args: Any, **named: Any) -> Any:
 
 
 def _is_users(fn: Any) -> bool:
-    """Say whether a function, a bound method or a class is a plain one of the user's; a method of an immutable object
-    is traced, as its properties are."""
+    """Say whether a function, a class, or a method of what is not immutable, is a plain one of the user's."""
     if isinstance(fn, MethodType) and seam.is_frozen_class(type(fn.__self__)):
         return False
     fn = fn.func if isinstance(fn, functools.partial) else getattr(fn, "__func__", fn)
