@@ -211,7 +211,8 @@ def attention_with_cache(
 
     There are no gradients. torch.autocast makes q, k_new and v_new of the type of the caches, which are written and
     stay of theirs, if that is one of 16 bits. CuteError: tensors of other types and shapes, options that there are
-    not, and functions that do not compile: nothing is written then.
+    not, and functions that do not compile: nothing is written then. A graph of torch.compile compiles functions
+    when it runs, after it has appended.
 
     >>> import torch
     >>> q, new = torch.ones(1, 1, 1, 64, dtype=torch.float16), torch.ones(1, 1, 1, 64, dtype=torch.float16)
@@ -242,6 +243,7 @@ def attention_with_cache(
         return prepared(q, k_cache, v_cache, seqused_k=used, page_table=page_table, functions=True, **options)
 
     if OPERATOR.watched(given):
+        attend(q.new_empty(q.shape) if turns else q, seqused_k)  # what it refuses is not begun
         used, turned = OPERATOR.traced(*given)
         return attend(turned if turns else q, used)()
     used, turned = checked(*given)

@@ -15,7 +15,7 @@ from ..gemm.operands import counter_of
 from ..memo import remembered
 from . import plan
 from .blocks import check_for_gradients, check_listed, of_blocks
-from .options import DIMS, How, aux_of, how_of, options_of
+from .options import DIMS, How, aux_of, chosen, how_of, options_of
 from .plan import ALL, NO_SCALES, Lengths, Options, arguments, bound, joining, room, turning
 from .values import turned_shape
 
@@ -237,19 +237,20 @@ def result_of(q):
 
 def check_narrow(q, k, v, cu_k, pages, scales):
     """Refuse what is not for elements of 8 bits, or for them alone."""
-    narrow, said = entry.type_name(q) == "float8_e4m3fn", entry.described(q)
+    narrow, said = entry.type_name(q) == "float8_e4m3fn", lambda: entry.described(q)  # torch.compile traces this
     if narrow and (cu_k is not None or pages is not None):
         other = "page_table" if cu_k is None else "cu_seqlens_k"
         raise CuteError(
-            f"{WHAT}: q is {said}, and {other} is given; k and v of 8 bits are (batch, keys, KV heads, d): pad them, "
+            f"{WHAT}: q is {said()}, and {other} is given; k and v of 8 bits are (batch, keys, KV heads, d): pad them, "
             "and give seqused_k"
         )
     if narrow and 192 in (q.shape[-1], v.shape[-1]):
-        raise CuteError(f"{WHAT}: q is {said}; a head dimension of 192 is not for 8 bits: pad it to 256")
+        raise CuteError(f"{WHAT}: q is {said()}; a head dimension of 192 is not for 8 bits: pad it to 256")
     for name, t in zip(("q_descale", "k_descale", "v_descale"), scales):
         if t is not None and not narrow:
-            raise CuteError(f"{WHAT}: {name} is given, and q is {said}; it is for float8_e4m3fn alone")
-        entry.check(WHAT, name, t, dtypes=("float32",), shape=(k.shape[0], k.shape[-2]), like=q, optional=True)
+            raise CuteError(f"{WHAT}: {name} is given, and q is {said()}; it is for float8_e4m3fn alone")
+        if t is not None:
+            entry.check(WHAT, name, t, dtypes=("float32",), shape=(k.shape[0], k.shape[-2]), like=q)
 
 
 def check_gradients(q, others, aux, block):
@@ -459,6 +460,9 @@ def _call(tensors, dims, sink, lengths, scales, listed, aux, how, out):
     if OPERATOR.watched((*tensors, sink, *lengths, *scales, listed, aux)):
         if out is not None:
             raise CuteError(f"{WHAT}: out is given, and torch.compile runs, which does not know of it: leave it out")
+        d = tensors[0].shape[-1]
+        chosen(WHAT, how.causal, how.window, how.softcap, how.score, how.scale, d, how.splits)  # else when it runs
+        check_narrow(*tensors, lengths.cu_k, lengths.pages, scales)
         return None
     like = (t if t.shape[-1] == d else t.new_empty((*t.shape[:-1], d)) for t, d in zip(tensors, dims))
     return decided((*like, sink, *lengths, out, *scales, *listed[:2]), said_of(how))

@@ -139,8 +139,8 @@ class Uses:
         if s.kind == "tuple":
             return self._name(s.target, tuple(map(self._of.get, s.args)))
         if s.kind == "operator" and s.name is operator.add:
-            parts = [self._of.get(v) for v in s.args]
-            return all(isinstance(x, tuple) for x in parts) and self._name(s.target, parts[0] + parts[1])
+            left, right = self._of.get(s.args[0]), self._of.get(s.args[1])
+            return isinstance(left, tuple) and isinstance(right, tuple) and self._name(s.target, left + right)
         if s.kind == "phi":
             return self._join(i, s)
         held = self._of.get(s.of) if isinstance(s.of, str) else None

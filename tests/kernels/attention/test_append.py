@@ -187,6 +187,27 @@ def test_what_is_refused_is_refused_before_anything_is_written(entries, turns, d
         assert torch.equal(cache, before) and torch.equal(values, before), name
 
 
+@pytest.mark.parametrize(
+    "name, turns",
+    [("splits", False), *(pytest.param(*x, marks=SLOW) for x in [("window", True), ("descale", True), ("out", False)])],
+)
+def test_a_graph_that_is_refused_has_not_written(entries, turns, name):
+    from numba_cute.kernels import attention_with_cache
+
+    torch, d = entries, 64
+    q, cache = arrays(torch, "bfloat16", (1, 1, 2, d), (1, 16, 1, d))
+    new, lengths, angles = q[:, :, :1].contiguous() + 1, torch.zeros(1, dtype=torch.int32), torch.ones(16, 8)
+    how = {"rotary_cos": angles, "rotary_sin": angles} if turns else {}
+    how |= {n: x(torch) if callable(x) and n not in ("score", "mask") else x for n, x in REFUSED[name].items()}
+    before, values = cache.clone(), cache.clone()
+    torch._dynamo.reset()
+    with pytest.raises((CuteError, RuntimeError)):  # torch's own, of what fails as it makes the graph
+        torch.compile(lambda q, k, v: attention_with_cache(q, k, v, new, new, lengths, **how), backend="eager")(
+            q, cache, values
+        )
+    assert torch.equal(cache, before) and torch.equal(values, before)
+
+
 # ---------------------------------------------------------------- on a GPU
 
 
