@@ -137,14 +137,14 @@ def remembered(function: Callable[..., Any]) -> Any:
     that cannot be followed, as of an `import` in it, or where it asks for an address, as by `data_ptr`. It gives a
     tuple, nested or not, of its arrays, tensors, atoms, pointers, layouts, numbers and kernels; what gives anything
     else, as a list, runs each time. Nothing is learnt of a call with the same array twice. It keeps no array.
-    CuteError: it is no function.
+    CuteError: it is not a function.
 
     >>> as_tensor = cute.runtime.remembered(lambda x: cute.runtime.from_dlpack(x))
     >>> as_tensor(np.zeros((2, 3), np.float32)).layout
     (2,3):(3,1)
     """
     if not callable(function):
-        raise CuteError(f"remembered: {function!r} is no function")
+        raise CuteError(f"remembered: {function!r} is not a function")
     return OfArrays(function)
 
 
@@ -198,7 +198,7 @@ def make_fake_compact_tensor(
     """
     shape = shape if isinstance(shape, tuple) else (shape,)
     if not isinstance(stride_order, (tuple, list, type(None))):
-        raise CuteError(f"make_fake_compact_tensor: stride_order {stride_order!r} is no tuple of places")
+        raise CuteError(f"make_fake_compact_tensor: stride_order {stride_order!r} is not a tuple of places")
     order = tuple(range(len(shape))) if stride_order is None else tuple(stride_order)
     if set(order) != set(range(len(shape))) or len(order) != len(shape):
         raise CuteError(f"make_fake_compact_tensor: stride_order {stride_order!r} must place each mode of {shape} once")
@@ -241,7 +241,7 @@ def unpack(packed: Any, dtype: DType) -> Any:
     np.True_
     """
     if not isinstance(packed, np.ndarray) or packed.dtype != np.uint8:
-        raise CuteError(f"unpack: packed {packed!r:.80} is no array of uint8")
+        raise CuteError(f"unpack: packed {packed!r:.80} is not an array of uint8")
     raw, width = packed, _narrow(dtype.numpy, "unpack").width
     if raw.ndim == 0 or raw.shape[-1] * 8 % width:
         raise CuteError(f"unpack: shape {raw.shape}: the last axis of bytes does not make whole {dtype} elements")

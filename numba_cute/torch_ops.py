@@ -115,7 +115,7 @@ def _inputs(name: str, function: Any, out: Any, written: tuple[str, ...]) -> tup
     inputs = own[: len(own) - count]
     unknown = [w for w in written if w not in [p.name for p in inputs]]
     if unknown:
-        raise CuteError(f"torch_op: {name}: mutates {unknown[0]!r} is no parameter of the function")
+        raise CuteError(f"torch_op: {name}: mutates {unknown[0]!r} is not a parameter of the function")
     bare = [p.name for p in inputs if p.annotation is p.empty]
     if bare:
         raise CuteError(

@@ -29,7 +29,7 @@ def differences(tag: str, project: str, package: str, changelog: str) -> list[st
         "pyproject.toml": re.search(r'^version = "(.*)"', project, re.MULTILINE),
         "numba_cute/__init__.py": re.search(r'^__version__ = "(.*)"', package, re.MULTILINE),
     }
-    wrong = [] if re.fullmatch(r"v\d+\.\d+\.\d+", tag) else [f"{tag} is no tag of a release: v1.2.3"]
+    wrong = [] if re.fullmatch(r"v\d+\.\d+\.\d+", tag) else [f"{tag} is not a tag of a release: v1.2.3"]
     wrong += [
         f"{file} says {m and m[1]}, and the tag {version}" for file, m in said.items() if not m or m[1] != version
     ]

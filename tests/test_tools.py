@@ -135,7 +135,7 @@ def test_the_changelog_has_each_version_once():
 @pytest.mark.parametrize(
     ("tag", "project", "package", "changes", "said"),
     [
-        ("1.2.3", PROJECT, PACKAGE, CHANGES, "no tag of a release"),
+        ("1.2.3", PROJECT, PACKAGE, CHANGES, "not a tag of a release"),
         ("v1.2.3", 'version = "1.2.4"', PACKAGE, CHANGES, "pyproject.toml says 1.2.4"),
         ("v1.2.3", PROJECT, "", CHANGES, "numba_cute/__init__.py says None"),
         ("v1.2.3", PROJECT, PACKAGE, "## 1.2.30\n- Later.", "nothing under ## 1.2.3"),

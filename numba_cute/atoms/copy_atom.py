@@ -360,7 +360,7 @@ def make_copy_atom(
 @traced
 def make_tiled_copy(atom: CopyAtom, layout_tv: Layout, tiler_mn: int | Layout | tuple[int | Layout, ...]) -> TiledCopy:
     """Tile `atom` as `layout_tv` says: from (thread, value) to elements of the tile `tiler_mn`, a number or layout for
-    each mode. A tile that is not made of whole atoms is refused by `copy`. Raises CuteError for what is no CopyAtom,
+    each mode. A tile that is not made of whole atoms is refused by `copy`. Raises CuteError for what is not a CopyAtom,
     and for a `layout_tv` that has not two modes.
 
     >>> atom = cute.make_copy_atom(nvgpu.CopyUniversalOp(), cute.Float16, num_bits_per_copy=32)

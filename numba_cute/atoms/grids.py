@@ -54,7 +54,7 @@ def grids_of(x: Any, what: str) -> list[Grid]:
 
 
 def check_layout(what: str, lay: Any) -> None:
-    """Refuse what is no static layout."""
+    """Refuse what is not a static layout."""
     if not isinstance(lay, (Layout, ComposedLayout)):
         raise CuteError(f"{what}: {lay!r} is not a layout")
     if not layout.is_static(lay):

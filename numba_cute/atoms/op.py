@@ -66,7 +66,7 @@ class CopyOp:
     multicast: ClassVar[bool] = False
     """True if several blocks of a cluster receive what one instruction copies."""
     repeats: ClassVar[bool] = False
-    """True if a tile of the destination may hold the source's several times, so that the source is no whole tile."""
+    """True if a tile of the destination may hold the source's several times, so that the source is not a whole tile."""
 
     @property
     def blocks(self) -> int:

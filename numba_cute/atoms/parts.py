@@ -34,7 +34,7 @@ def _slice(copy: Any, thread: Any, what: str) -> ThrCopy:
 def mma_make_fragment_a(mma: Any, tensor: Any) -> Tensor:
     """Make the fragment of A that `mma`, a tiled MMA or a thread's slice of one, multiplies: registers, or descriptors
     of shared memory. tensor: the thread's part of A, or its shape. Same as `mma.make_fragment_A(tensor)`. Raises
-    CuteError for what is no MMA. PTX: none, any target.
+    CuteError for what is not an MMA. PTX: none, any target.
 
     >>> tiled = cute.make_tiled_mma(nvgpu.warp.MmaF16BF16Op(cute.Float16, cute.Float32, (16, 8, 16)), (2, 2, 1))
     >>> def kernel():
@@ -49,7 +49,7 @@ def mma_make_fragment_a(mma: Any, tensor: Any) -> Tensor:
 def mma_make_fragment_b(mma: Any, tensor: Any) -> Tensor:
     """Make the fragment of B that `mma`, a tiled MMA or a thread's slice of one, multiplies: registers, or descriptors
     of shared memory. tensor: the thread's part of B, or its shape. Same as `mma.make_fragment_B(tensor)`. Raises
-    CuteError for what is no MMA. PTX: none, any target.
+    CuteError for what is not an MMA. PTX: none, any target.
 
     >>> tiled = cute.make_tiled_mma(nvgpu.warp.MmaF16BF16Op(cute.Float16, cute.Float32, (16, 8, 16)), (2, 2, 1))
     >>> def kernel():
@@ -63,7 +63,7 @@ def mma_make_fragment_b(mma: Any, tensor: Any) -> Tensor:
 @traced
 def mma_make_fragment_c(mma: Any, tensor: Any) -> Tensor:
     """Make the accumulator of `mma`, a tiled MMA or a thread's slice of one. tensor: the thread's part of C, or its
-    shape. Same as `mma.make_fragment_C(tensor)`. Raises CuteError for what is no MMA. PTX: none, any target.
+    shape. Same as `mma.make_fragment_C(tensor)`. Raises CuteError for what is not an MMA. PTX: none, any target.
 
     >>> tiled = cute.make_tiled_mma(nvgpu.warp.MmaF16BF16Op(cute.Float16, cute.Float32, (16, 8, 16)), (2, 2, 1))
     >>> def kernel():

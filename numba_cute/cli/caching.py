@@ -39,7 +39,7 @@ def _cache(what: str, file: str | None) -> str:
     if (file is None) == (what in ("export", "import", "why")):
         raise CuteError(f"cache {what} takes {'a file' if file is None else 'no file'}")
     if file is not None and (not file or "\0" in file):
-        raise CuteError(f"cache {what}: {file!r} is no name of a file")
+        raise CuteError(f"cache {what}: {file!r} is not a name of a file")
     if file is not None and what == "why":
         return _why(naming.kernel_of(file)[0], naming.split(file)[1])
     if what == "path":

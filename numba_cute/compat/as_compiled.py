@@ -107,7 +107,9 @@ def _pointer(value: Any, like: Pointer, name: str) -> Any:
         raise CuteError(f"{name}: elements of {value.dtype} are given, and {like.dtype} was compiled for")
     at = getattr(value.address, "value", value.address)
     if type(at) is int and at % like.alignment:
-        raise CuteError(f"{name}: address {at:#x} is no multiple of {like.alignment} bytes, for which it was compiled")
+        raise CuteError(
+            f"{name}: address {at:#x} is not a multiple of {like.alignment} bytes, for which it was compiled"
+        )
     return dataclasses.replace(value, alignment=like.alignment, space=like.space)
 
 
@@ -127,7 +129,7 @@ def _leaf(x: Any, like: Any, apart: CuteError) -> Any:
             raise apart
         return like
     if number % like.divisor:
-        raise CuteError(f"{apart}: {number} is no multiple of {like.divisor}")
+        raise CuteError(f"{apart}: {number} is not a multiple of {like.divisor}")
     return like.dtype(number).assumed(like.divisor)
 
 

@@ -175,7 +175,7 @@ class _Event:
         return True
 
     def elapsed_time(self, _: Any) -> float:
-        """Return NaN: the time of a simulation is no kernel's."""
+        """Return NaN: the time of a simulation is not a kernel's."""
         return float("nan")
 
 

@@ -25,7 +25,7 @@ def run_file(file: str | Path, arguments: Sequence[str] = (), run: Run | None = 
     """
     path = Path(file)
     if not path.is_file():
-        raise CuteError(f"run: {str(file)!r} is no file")
+        raise CuteError(f"run: {str(file)!r} is not a file")
     install()
     argv, before = sys.argv, list(sys.path)
     sys.argv, sys.path[:] = [str(path), *arguments], [str(path.resolve().parent), *sys.path]

@@ -231,7 +231,9 @@ class _Run:
 
     def _output(self, name: str) -> Range:
         if name not in self.names:
-            raise CuteError(f"debug: outputs {name!r} is no parameter of the kernel, which has {', '.join(self.names)}")
+            raise CuteError(
+                f"debug: outputs {name!r} is not a parameter of the kernel, which has {', '.join(self.names)}"
+            )
         found = next((r for r in self.ranges if r.name == name), None)
         if found is None or found.dtype is None or found.dtype.width not in (16, 32, 64):
             raise CuteError(f"debug: outputs {name!r}: give an array or tensor of elements of 16, 32 or 64 bits")

@@ -149,7 +149,7 @@ def around_barrier(statement: str, kind: int, site: int) -> str:
 
 
 def aligned(address: str, size: int, site: int) -> str:
-    """Report an address, a register of 64 bits, that is no multiple of `size`."""
+    """Report an address, a register of 64 bits, that is not a multiple of `size`."""
     n = fresh()
     return (
         f"{{ .reg .b64 al{n}, as{n}; .reg .pred ap{n}; and.b64 al{n}, {address}, {size - 1}; mov.b64 as{n}, {size}; "

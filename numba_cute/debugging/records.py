@@ -128,7 +128,7 @@ def _wrong(r: Any, ran: Ran) -> CuteError | AssertionError:
         )
     if kind == MISALIGNED:
         return OutOfBoundsError(
-            f"misaligned: {_described(r)} accesses {b} bytes at {a:#x}, which is no multiple of {b}, at {place}"
+            f"misaligned: {_described(r)} accesses {b} bytes at {a:#x}, which is not a multiple of {b}, at {place}"
         )
     if kind == OUTSIDE_SHARED:
         return OutOfBoundsError(

@@ -82,7 +82,7 @@ def mainloop_mma(
             raise CuteError(f"{what}: {name} {t!r} must be a tensor of {rank} modes")
     for name, pipe in (("a_pipe", a_pipe), ("b_pipe", b_pipe)):
         if not isinstance(pipe, GenericPipelineBase):
-            raise CuteError(f"{what}: {name} {pipe!r} is no pipeline of cute.experimental")
+            raise CuteError(f"{what}: {name} {pipe!r} is not a pipeline of cute.experimental")
     if type(first_k_tile) is not int or first_k_tile != 0:
         raise CuteError(f"{what}: first_k_tile {first_k_tile!r} must be 0")
     if type(mma_inst_tile_k) is not int or mma_inst_tile_k < 1:

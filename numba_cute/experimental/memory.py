@@ -248,7 +248,7 @@ def partition_and_copy(thr_copy: ThrCopy, src: Tensor, dst: Tensor) -> None:
     True
     """
     if not isinstance(thr_copy, ThrCopy):
-        raise CuteError(f"partition_and_copy: {thr_copy!r} is no thread's slice; give tiled_copy.get_slice(thread)")
+        raise CuteError(f"partition_and_copy: {thr_copy!r} is not a thread's slice; give tiled_copy.get_slice(thread)")
     for t, name in ((src, "src"), (dst, "dst")):
         if not isinstance(t, Tensor):
             raise CuteError(f"partition_and_copy: {name} {t!r} is not a tensor")

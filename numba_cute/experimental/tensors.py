@@ -24,8 +24,8 @@ __all__ = ["GlobalTensor", "TensorArray"]
 class Maps:
     """The tensor maps of an argument. forms: what each says; records: the maps themselves, in a kernel their addresses.
     wanted: while it is not known which maps a kernel asks for, which argument this is, and which search. made: whether
-    this is no argument but a tensor that the kernel made of a pointer, whose maps it makes too. room, room_bytes: of
-    the first argument of a kernel that makes maps, the address of memory for them, and how much each block takes."""
+    this is not an argument but a tensor that the kernel made of a pointer, whose maps it makes too. room, room_bytes:
+    of the first argument of a kernel that makes maps, the address of memory for them, and how much each block takes."""
 
     forms: tuple[Any, ...] = ()
     records: tuple[Any, ...] = ()
@@ -96,12 +96,13 @@ def tile_of(t: Any, what: str, name: str, by_value: Any) -> Tile:
     """Give the part of an argument that TMA is to copy. Raises CuteError for any other tensor."""
     if not isinstance(t, GlobalTensor):
         raise CuteError(
-            f"{what}: {name} {t!r} is no part of a tensor that is an argument of a kernel of cute.experimental.kernel, "
-            "or that such a kernel makes of a pointer; take it by slices, divides or partitions of that tensor itself"
+            f"{what}: {name} {t!r} is not part of a tensor that is an argument of a kernel of "
+            "cute.experimental.kernel, or that such a kernel makes of a pointer; take it by slices, "
+            "divides or partitions of that tensor itself"
         )
     if by_value is not None and not isinstance(by_value, Layout):
         raise CuteError(
-            f"{what}: cta_v_map {by_value!r} is no layout of coordinates; make it by get_cta_v_map_ab or "
+            f"{what}: cta_v_map {by_value!r} is not a layout of coordinates; make it by get_cta_v_map_ab or "
             "get_cta_v_map_c"
         )
     return Tile(t.whole, t.coordinates, by_value, t.maps)

@@ -208,7 +208,7 @@ def parse(
     text: in MLIR's form. file: its name, for errors. target: what it is for, in place of what it says. names: the
     user's functions, classes and objects that it may name, by their symbols, {"module:name": object}, or the modules
     that define them; `Module.names` has those of a module that was lifted. A symbol of none of them stays one: the
-    module prints it, passes leave it as it is, and `to_kernel` refuses it. Raises CuteError for what is no module of
+    module prints it, passes leave it as it is, and `to_kernel` refuses it. Raises CuteError for what is not a module of
     these dialects, with line and column, and for one that does not verify.
     """
     if not isinstance(text, str) or not is_unicode(text):

@@ -137,7 +137,7 @@ def _types(dtypes: Any, count: int) -> list[Any]:
     types = [getattr(torch, str(n).removeprefix("torch."), None) for n in names]
     for name, found in zip(names, types):
         if not isinstance(found, torch.dtype):
-            raise CuteError(f'warmup: dtypes: {name!r} is no element type of torch\'s: give "bfloat16" or its like')
+            raise CuteError(f'warmup: dtypes: {name!r} is not an element type of torch\'s: give "bfloat16" or its like')
     return types
 
 

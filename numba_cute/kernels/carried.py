@@ -18,11 +18,22 @@ import numpy as np
 
 from numba_cute.seam import CuteError
 
-__all__ = ["carried", "exact", "name_of"]
+__all__ = ["Known", "carried", "exact", "known", "name_of"]
 
 _values: dict[str, Any] = {}
 _names: dict[Any, str] = {}
-_AS_THEY_ARE = frozenset({str, types.NoneType, types.FunctionType, type})
+MOST = 4096
+"""So many things are remembered of a kind, then the oldest is dropped."""
+
+
+class Known:
+    """A value that was told from all others once: `==` of two is `is`."""
+
+    __slots__ = ()
+
+
+_known: dict[Any, Known] = {}
+_AS_THEY_ARE = frozenset({str, types.NoneType, types.FunctionType, type, Known})
 """Kinds of most of what is remembered by, whose values `==` tells apart: asked for first, for each call asks."""
 
 
@@ -39,6 +50,17 @@ def exact(value: Any) -> Any:
     if isinstance(value, (float, complex)):
         return kind, struct.pack("<2d", value.real, value.imag)
     return (kind, value.tobytes()) if isinstance(value, np.generic) else value
+
+
+def known(value: Any) -> Known:
+    """Give the object that stands for a value, which hashes, and all that `exact` does not tell from it."""
+    key = exact(value)
+    found = _known.get(key)
+    if found is None:
+        if len(_known) >= MOST:
+            _known.pop(next(iter(_known)))
+        found = _known[key] = Known()
+    return found
 
 
 def name_of(value: Any) -> str:

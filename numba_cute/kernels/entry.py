@@ -26,7 +26,7 @@ import functools
 import inspect
 import sys
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NoReturn
 
@@ -37,7 +37,7 @@ from numba_cute.seam.ground.records import dataclass
 from numba_cute.seam.marks.constexpr import LAUNCHER
 
 from .arrays import FLOATS, aligned, check, described, element_type, strides, type_name
-from .carried import carried, exact, name_of
+from .carried import MOST, carried, exact, name_of
 
 __all__ = [
     "FLOATS",
@@ -49,12 +49,14 @@ __all__ = [
     "check",
     "check_place",
     "check_target",
+    "compiling",
     "described",
     "element_type",
     "family_of",
     "kinds",
     "multiprocessors",
     "on_device_of",
+    "ordinary",
     "pytorch",
     "refuse_gradients",
     "refuse_tangents",
@@ -65,9 +67,6 @@ __all__ = [
     "type_name",
     "under_autocast",
 ]
-
-MOST = 4096
-"""Launches that one `Planned` remembers."""
 
 
 def pytorch() -> Any:
@@ -104,6 +103,8 @@ def under_autocast(*tensors: Any, like: Any = None) -> Any:
     products do. tensors: of floats; others, and those of another device, stay as they are. like: a factor that is
     written too, and so stays as it is: the others get its type, if that is one of these."""
     torch, out = pytorch(), list(tensors)
+    if not (torch.is_autocast_enabled("cuda") or torch.is_autocast_enabled("cpu")):
+        return out
     if like is not None and not (isinstance(like, torch.Tensor) and type_name(like) in FLOATS):
         return out
     for i, t in enumerate(tensors):
@@ -149,7 +150,7 @@ def check_target(what: str, x: Any, *families: str) -> str:
     target = target_at(x)
     if target is None:
         return WARPGROUPS
-    found: str | None = family_of(target)
+    found = family_of(target)
     if found is None or found not in families:
         has = " and ".join(SAID[f] for f in families)
         one = "its kernel is" if len(families) == 1 else "its kernels are"
@@ -184,13 +185,31 @@ def stream_of(x: Any) -> int:
 
 def on_device_of(x: Any) -> AbstractContextManager[Any]:
     """Make the GPU current on which the tensor `x` lies, as long as the context lasts."""
-    found: AbstractContextManager[Any] = pytorch().cuda.device(x.device) if x.is_cuda else nullcontext()
-    return found
+    return pytorch().cuda.device(x.device) if x.is_cuda else nullcontext()
 
 
 def capturing(x: Any) -> bool:
     """Say whether a CUDA graph is captured where the tensor `x` lies."""
     return bool(x.is_cuda and pytorch().cuda.is_current_stream_capturing())
+
+
+def compiling() -> bool:
+    """Say whether torch.compile traces what calls this."""
+    return "torch" in sys.modules and bool(sys.modules["torch"].compiler.is_compiling())
+
+
+def ordinary(tensors: Iterable[Any]) -> bool:
+    """Say whether tensors, or None, are torch's own, and nobody but the caller wants to know what is done with them:
+    neither autograd, of either mode, nor torch.compile nor torch.func. What is not is looked at more closely."""
+    torch = pytorch()
+    if torch.compiler.is_compiling() or torch.autograd.forward_ad._current_level >= 0:
+        return False
+    own, wrapped = (torch.Tensor, torch.nn.Parameter), torch._C._functorch.is_functorch_wrapped_tensor
+    grad = torch.is_grad_enabled()
+    for t in tensors:  # noqa: SIM110  # each call asks
+        if t is not None and (type(t) not in own or (grad and t.requires_grad) or wrapped(t)):
+            return False
+    return True
 
 
 def refuse_tangents(what: str, tensors: Sequence[Any]) -> None:
@@ -280,9 +299,8 @@ class Work:
 
 def kinds(tensors: Sequence[Any]) -> list[Any]:
     """Give what plans may read of tensors, or None of none: types, shapes, strides, devices and alignment."""
-    return [
-        None if t is None else (t.dtype, t.shape, t.stride(), t.device, t.data_ptr() & 15 == 0) for t in tensors
-    ]  # fmt: skip
+    kind = lambda t: (t.dtype, t.shape, t.stride(), t.device, t.data_ptr() & 15 == 0)  # noqa: E731
+    return [None if t is None else kind(t) for t in tensors]
 
 
 class Planned:
@@ -430,10 +448,7 @@ class Operator:
         torch = pytorch()
         if into is not None and not isinstance(into, (tuple, list)):
             raise CuteError(f"{self.what}: out={into!r:.60} must be the tensors to write to, in their order")
-        if not torch.compiler.is_compiling():
-            refuse_tangents(self.what, _flat(args[: self.tensors]))
-            refuse_gradients(self.what, [args[i] for i in self.constant] + list(into or ()))
-        if torch.compiler.is_compiling() or self._watched(torch, args):
+        if not ordinary((*_flat(args[: self.tensors]), *(into or ()))) and self._asked(torch, args, into):
             if into is not None and any(t is not None for t in into):
                 raise CuteError(
                     f"{self.what}: out is given, and a gradient is asked for or torch.compile runs: leave out=, or "
@@ -451,6 +466,13 @@ class Operator:
         self.planned((*args[: self.tensors], *given), tuple(args[self.tensors :]))
         return written if several else written[0]
 
+    def _asked(self, torch: Any, args: Sequence[Any], into: Sequence[Any] | None) -> bool:
+        """Refuse what there is no derivative of, and say whether the operator of torch's is called."""
+        if not torch.compiler.is_compiling():
+            refuse_tangents(self.what, _flat(args[: self.tensors]))
+            refuse_gradients(self.what, [args[i] for i in self.constant] + list(into or ()))
+        return self.watched(args)
+
     def traced(self, *args: Any) -> Any:
         """Call the operator of torch's, which autograd and torch.compile know, with all of its arguments."""
         given = [name_of(x) if named else x for x, named in zip(args, self.objects)]
@@ -464,19 +486,11 @@ class Operator:
         """Say whether somebody wants to know what is called: torch.compile, autograd, or what stands for tensors. args:
         of which the first are the operator's tensors."""
         torch = pytorch()
-        return bool(torch.compiler.is_compiling()) or self._watched(torch, args)
-
-    def _watched(self, torch: Any, args: Sequence[Any]) -> bool:
-        """Say whether autograd, or a class that stands for tensors, has to see the call."""
-        grad = torch.is_grad_enabled()
-        for t in _flat(args[: self.tensors]):
-            if t is None:
-                continue
-            if type(t) is not torch.Tensor and type(t) is not torch.nn.Parameter and isinstance(t, torch.Tensor):
-                return True
-            if grad and getattr(t, "requires_grad", False):
-                return True
-        return False
+        own, grad = (torch.Tensor, torch.nn.Parameter), torch.is_grad_enabled()
+        return bool(torch.compiler.is_compiling()) or any(
+            (type(t) not in own and isinstance(t, torch.Tensor)) or (grad and getattr(t, "requires_grad", False))
+            for t in _flat(args[: self.tensors])
+        )
 
     def _given(self, place: int, made: Any, given: Any) -> Any:
         """Return the tensor to write to in place of `made`: `given`, if it is as large."""

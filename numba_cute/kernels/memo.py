@@ -6,10 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .carried import exact
+from .carried import MOST, exact
 from .entry import kinds, simulated
-
-MOST = 4096
 
 
 def remembered(
@@ -18,12 +16,12 @@ def remembered(
     """Return what was made for tensors of the same kinds; of more than `MOST` the oldest is dropped.
 
     known: all that was made. static: what else it was made of; numbers are told apart by their class and bits.
-    make(*given) makes it, and refuses in words what are no tensors."""
+    make(*given) makes it, and refuses in words what are not tensors."""
     key: Any = None
     try:
         key = (simulated(), exact(static), *kinds(tensors))
         found = known.get(key)
-    except (AttributeError, TypeError):  # some are no tensors
+    except (AttributeError, TypeError):  # some are not tensors
         found = None
     if found is None:
         found = make(*given)

@@ -65,9 +65,9 @@ TURNS = 8
 class Meeting:
     """The meeting place of the threads that share a row: `warps` warps of each of the `cluster` blocks of a cluster.
 
-    A block has several teams of such warps, if it is no cluster's. Warps leave their parts in this block's slots, and
-    blocks send theirs to those of all peers (st.async), who wait for them at an mbarrier. Slots are used in turn, so
-    that none is written to while anybody may read it: two halves within a block, whose warps meet at each reduction;
+    A block has several teams of such warps, if it is not a cluster's. Warps leave their parts in this block's slots,
+    and blocks send theirs to those of all peers (st.async), who wait for them at an mbarrier. Slots are used in turn,
+    so that none is written to while anybody may read it: two halves within a block, whose warps meet at each reduction;
     TURNS in a cluster, whose blocks meet after so many.
     """
 

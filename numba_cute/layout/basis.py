@@ -96,7 +96,7 @@ def basis_get(e: Any, t: Any) -> Any:
 
 
 def checked(x: Any, name: str) -> IntTuple:
-    """Return `x` with every list a tuple and every index-like leaf an int; an error for what is no leaf."""
+    """Return `x` with every list a tuple and every index-like leaf an int; an error for what is not a leaf."""
     if type(x) is int or isinstance(x, (Leaf, ScaledBasis)):
         return x
     if isinstance(x, (tuple, list)):

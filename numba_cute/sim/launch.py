@@ -210,7 +210,7 @@ class Simulated:
         as it is, which stays so. choices: of a report, to see its run again, and only that."""
         for name, value in (("most", most), ("deviations", deviations)):
             if integer(value) is None or value < 0:
-                raise CuteError(f"explore: {name} {value!r} is no number of orders or deviations from 0 on")
+                raise CuteError(f"explore: {name} {value!r} is not a number of orders or deviations from 0 on")
         return Exploration(self, most, deviations, choices)
 
     def prove(self, rounds: bool = False) -> Proving:
@@ -277,7 +277,7 @@ class Simulated:
             raise CuteError(NO_PROOF)
         self._compiled_too(grid, block, given)
         if any(g % c for g, c in zip(grid, self.cluster)):
-            raise CuteError(f"grid {grid} is no multiple of the cluster {self.cluster}")
+            raise CuteError(f"grid {grid} is not a multiple of the cluster {self.cluster}")
         further = () if self.seed is not None else FURTHER_SEEDS.get()
         before: Snapshot = []
         launches = SEQUENCE.get()

@@ -22,7 +22,9 @@ def parameters(outputs: Iterable[str] | str, names: tuple[str, ...]) -> tuple[st
     found = (outputs,) if isinstance(outputs, str) else tuple(outputs)
     wrong = [n for n in found if n not in names]
     if wrong:
-        raise CuteError(f"simulate: outputs {wrong[0]!r} is no parameter of the kernel, which has {', '.join(names)}")
+        raise CuteError(
+            f"simulate: outputs {wrong[0]!r} is not a parameter of the kernel, which has {', '.join(names)}"
+        )
     return found
 
 
@@ -56,7 +58,7 @@ def _arrays(value: Any) -> list[NDArray[Any]]:
 
 
 def _of_owner(owner: Any, nbytes: int) -> NDArray[Any]:
-    """Return the object that holds a tensor's memory, as an array: its elements, or bytes if it is no array of the
+    """Return the object that holds a tensor's memory, as an array: its elements, or bytes if it is not an array of the
     host's."""
     owner = array_of(owner)
     if isinstance(owner, np.ndarray) and array_range(owner)[1] == nbytes:

@@ -19,7 +19,7 @@ Given = list[tuple[Any, ...]]
 """The arguments of each rank."""
 NO_PROOF = (
     "prove: a proof speaks of the clusters of one GPU: what ranks do to each other by flags in memory that they poll "
-    "is no part of it; run it with seeds (simulate(kernel, ranks=…, seed=1)), or explore()"
+    "is not part of it; run it with seeds (simulate(kernel, ranks=…, seed=1)), or explore()"
 )
 
 
@@ -72,7 +72,7 @@ def symmetric(shape: int | Sequence[int], dtype: Any, ranks: int, empty: bool = 
     try:
         element = np.dtype(dtype.numpy if isinstance(dtype, DType) else dtype)
     except TypeError:
-        raise CuteError(f"symmetric: dtype {dtype!r} is no element type") from None
+        raise CuteError(f"symmetric: dtype {dtype!r} is not an element type") from None
     return Symmetric(extents, element, number_of(ranks, "symmetric"), bool(empty))  # type: ignore[arg-type]
 
 

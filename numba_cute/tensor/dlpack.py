@@ -110,7 +110,8 @@ def _found(x: Any) -> ArrayInfo:
     if hasattr(x, "__dlpack__"):
         return _from_capsule(x)
     raise CuteError(
-        f"from_dlpack: {type(x).__name__} is no array; it needs __dlpack__, __cuda_array_interface__ or to be of NumPy"
+        f"from_dlpack: {type(x).__name__} is not an array; it needs __dlpack__, "
+        "__cuda_array_interface__ or to be of NumPy"
     )
 
 

@@ -38,7 +38,7 @@ def swizzled_once(pointer: Any, lay: Any) -> None:
 
 
 def of_bytes(swizzle: Swizzle, dtype: DType) -> Swizzle | None:
-    """Return what a swizzle of `dtype` elements is of bytes; None where it is no swizzle of bytes."""
+    """Return what a swizzle of `dtype` elements is of bytes; None where it is not a swizzle of bytes."""
     base = swizzle.base + dtype.width.bit_length() - 4
     if swizzle.bits and (dtype.width & (dtype.width - 1) or base < 0):
         return None

@@ -14,7 +14,7 @@ from .dlpack import ArrayInfo, inspect_array
 
 _NEWLINE = "\n"
 _PLAIN = (
-    "is no symmetric memory with handles: allocate it on a GPU by torch.distributed._symmetric_memory.empty "
+    "is not symmetric memory with handles: allocate it on a GPU by torch.distributed._symmetric_memory.empty "
     '(symm_mem.empty) of the CUDA backend (symm_mem.set_backend("CUDA")), not by torch.empty, and not by NVSHMEM'
 )
 _ALIKE = "allocate it on each rank by symm_mem.empty with the same shape and dtype, and take the same part of it"

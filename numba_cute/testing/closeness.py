@@ -44,7 +44,7 @@ def to_numpy(array: Any) -> np.ndarray[Any, Any]:
     try:
         return np.asarray(array)
     except Exception as e:
-        raise CuteError(f"assert_allclose: {type(array).__name__} is no array ({e})") from e
+        raise CuteError(f"assert_allclose: {type(array).__name__} is not an array ({e})") from e
 
 
 def _finfo(dtype: Any) -> Any:
@@ -67,7 +67,7 @@ def _info(kind: Any) -> Any:
         dtype = np.dtype(kind.numpy if isinstance(kind, DType) else kind)
         return None if np.issubdtype(dtype, np.integer) or dtype == np.bool_ else _finfo(dtype)
     except (TypeError, ValueError, SyntaxError, RecursionError):  # NumPy reads texts as Python's
-        raise CuteError(f"assert_allclose: {shown(kind)} is no element type; give one like cute.Float32") from None
+        raise CuteError(f"assert_allclose: {shown(kind)} is not an element type; give one like cute.Float32") from None
 
 
 def _float64(name: str, x: Any) -> np.ndarray[Any, Any]:

@@ -87,7 +87,9 @@ def key_of(key: Any, arguments: Arguments) -> str:
     names = list(arguments) if key is None else [key] if isinstance(key, str) else list(key)
     unknown = [n for n in names if n not in arguments]
     if unknown:
-        raise CuteError(f"autotune: key {unknown[0]!r} is no argument of the function; it has {', '.join(arguments)}")
+        raise CuteError(
+            f"autotune: key {unknown[0]!r} is not an argument of the function; it has {', '.join(arguments)}"
+        )
     return ", ".join(f"{n}={key_text(arguments[n])}" for n in names)
 
 

@@ -57,7 +57,7 @@ def arguments(src: Any, dst: Any) -> tuple[Tensor, Tensor, int]:
     """Return the kernel's arguments: the tensors, with the mode first along which dst is contiguous."""
     for name, t in (("src", src), ("dst", dst)):
         if not isinstance(t, Tensor):
-            raise CuteError(f"convert: {name} {t!r} is no tensor; make one with cute.runtime.from_dlpack(array)")
+            raise CuteError(f"convert: {name} {t!r} is not a tensor; make one with cute.runtime.from_dlpack(array)")
         if not isinstance(t.iterator, Pointer):
             raise CuteError(f"convert: {name} {t!r} must be a tensor in memory; make one with cute.runtime.from_dlpack")
     shapes = [tuple(map(int, flatten_to_tuple(t.shape))) for t in (src, dst)]

@@ -105,7 +105,7 @@ def compare(
     `Pace`. progress: show a bar, as for `autotune`. device: what times, in place of the current GPU: an object with the
     methods of compiler/host/stopwatch.py's Stopwatch.
 
-    CuteError: no contender, one that is no function, an unknown baseline or regime, or, without keep_going, a launch
+    CuteError: no contender, one that is not a function, an unknown baseline or regime, or, without keep_going, a launch
     that fails.
 
     >>> @cute.kernel

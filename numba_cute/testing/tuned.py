@@ -295,7 +295,9 @@ def _restoring(names: tuple[str, ...], arguments: dict[str, Any]) -> Iterator[No
     saved = []
     for name in names:
         if name not in arguments:
-            raise CuteError(f"autotune: restore {name!r} is no argument of the function; it has {', '.join(arguments)}")
+            raise CuteError(
+                f"autotune: restore {name!r} is not an argument of the function; it has {', '.join(arguments)}"
+            )
         saved.append(_saved(arguments[name]))
     try:
         yield
@@ -400,7 +402,7 @@ def autotune(
     @folding
     def decorate(function: Callable[..., Any]) -> Autotuned:
         if not callable(function) or isinstance(function, type):
-            raise CuteError(f"autotune: {function!r} is no function that launches")
+            raise CuteError(f"autotune: {function!r} is not a function that launches")
         return Autotuned(function, options)
 
     return decorate

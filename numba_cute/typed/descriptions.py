@@ -57,7 +57,7 @@ class Constant:
 
     def __post_init__(self) -> None:
         if type(self.value).__hash__ is None:
-            raise CuteError(f"{shown(self.value)} is no part of a type: it may change; give a tuple")
+            raise CuteError(f"{shown(self.value)} is not part of a type: it may change; give a tuple")
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 
 class Graph:
-    """targets: where each block goes on; a target that is no block is an end. loops: by its header, the blocks of each
-    natural loop. reducible: no loop is entered but by its header."""
+    """targets: where each block goes on; a target that is not a block is an end. loops: by its header, the blocks of
+    each natural loop. reducible: no loop is entered but by its header."""
 
     def __init__(self, targets: Mapping[int, tuple[int, ...]], entry: int) -> None:
         self._targets = dict(targets)

@@ -209,7 +209,7 @@ def sm120_make_smem_layout_sfa(
     """Make the shared memory layout of A's scale factors for the operations of warps, (M, K, stages).
 
     tiled_mma: a tiled block-scaled operation of nvgpu.warp. tile_shape_mnk: the tile. sf_vec_size: 16 or 32 (sparse:
-    32 or 64). num_stages: a static count. Raises CuteError for an M that is no multiple of 128, or a K not of whole
+    32 or 64). num_stages: a static count. Raises CuteError for an M that is not a multiple of 128, or a K not of whole
     chunks of 4 factors."""
     return _of_warps("sm120_make_smem_layout_sfa", tiled_mma, tile_shape_mnk, sf_vec_size, num_stages, 0)
 

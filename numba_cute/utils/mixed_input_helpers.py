@@ -151,7 +151,7 @@ def get_gmem_layout_scale(
     )
     _need(
         isinstance(scale_shape_mkl, tuple) and len(scale_shape_mkl) == 3, what,
-        f"scale_shape_mkl {scale_shape_mkl!r} is no shape (M, K, L)",
+        f"scale_shape_mkl {scale_shape_mkl!r} is not a shape (M, K, L)",
     )  # fmt: skip
     m, k, batch = scale_shape_mkl
     rows, columns = layout.ceil_div(m, scale_granularity_m), layout.ceil_div(k, scale_granularity_k)

@@ -16,7 +16,7 @@ def get_smem_capacity_in_bytes(compute_capability: str | None = None) -> int:
     """Return the most shared memory that one CTA may take, in bytes.
 
     compute_capability: "90", "sm_90" or "sm_90a"; None: the target that is compiled for or simulated, else the current
-    GPU. A kernel's own need is in `cute.compile(…).resources`. Raises CuteError for a name that is no target.
+    GPU. A kernel's own need is in `cute.compile(…).resources`. Raises CuteError for a name that is not a target.
 
     >>> utils.get_smem_capacity_in_bytes("sm_90")
     232448

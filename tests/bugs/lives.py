@@ -257,7 +257,7 @@ def named_barrier_number_16(mended):
     return lambda: sync.bar_sync(15 if mended else 16, 64)
 
 
-@bug(BarrierError, "named barrier 1", "48 threads is no multiple of 32")
+@bug(BarrierError, "named barrier 1", "48 threads is not a multiple of 32")
 def named_barrier_of_48_threads(mended):
     return lambda: sync.bar_sync(1, 64 if mended else 48)
 

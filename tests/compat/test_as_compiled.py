@@ -34,7 +34,7 @@ def test_arrays_have_what_was_promised_of_the_tensors():
 
 @pytest.mark.parametrize("first, array, said", [
     (fake((4, 8), (8, 1)), aligned((4, 4)), "x: .* was compiled for"),
-    (fake((cute.sym_int(divisibility=4), 8), (8, 1)), aligned((6, 8)), "x: .* 6 is no multiple of 4"),
+    (fake((cute.sym_int(divisibility=4), 8), (8, 1)), aligned((6, 8)), "x: .* 6 is not a multiple of 4"),
     (fake((4, 8), (8, 1)), aligned((4, 16))[:, ::2], "x: .* was compiled for"),
     (fake((4, 8), (8, 1), 64), aligned((4, 8), 4), "not a multiple of assumed_align = 64"),
     (fake((4, 8), (8, 1)), aligned((32,)), "x: .* was compiled for"),

@@ -36,7 +36,7 @@ def refused(capsys, *words):
 
 
 def test_a_file_that_is_not_there_is_said(capsys):
-    assert "run: 'no_such_file.py' is no file" in refused(capsys, "no_such_file.py")
+    assert "run: 'no_such_file.py' is not a file" in refused(capsys, "no_such_file.py")
 
 
 def test_what_a_file_raises_is_shown_as_python_shows_it(tmp_path):

@@ -55,10 +55,10 @@ def never(a):
 
 
 def value(known, place, inst):
-    """What is known of a statement's result."""
+    """What is known of the result of a statement."""
     known.learn(place)
     try:
-        return known.given(inst.value, place) if isinstance(inst.value, ir.Expr) else None
+        return known.given(inst.value, place)
     except NotConstant:
         return NotConstant
 
@@ -67,11 +67,11 @@ def value(known, place, inst):
 def test_what_is_known_after_branches_are_decided_is_what_is_found_anew(fn):
     func_ir = run_frontend(fn)
     known = Constants(func_ir.blocks, ())
-    made = [(p, i) for p, i in statements(func_ir.blocks) if isinstance(i, ir.Assign)]
+    made = [(p, i) for p, i in statements(func_ir.blocks) if isinstance(i, ir.Assign) and isinstance(i.value, ir.Expr)]
     before = {p: value(known, p, i) for p, i in made}
     while prune_known(func_ir, known):
         again, fresh = known.after_pruning(), Constants(func_ir.blocks, ())
-        left = [(p, i) for p, i in made if p.label in func_ir.blocks]
+        left = [(p, i) for p, i in made if p.label in func_ir.blocks and isinstance(i.value, ir.Expr)]  # not decided
         after = {p: value(known, p, i) for p, i in left}
         assert after == {p: value(fresh, p, i) for p, i in left}
         changed = {p for p, i in left if after[p] != before[p] and not isinstance(i.value, ir.Const)}  # a condition's

@@ -158,7 +158,10 @@ def test_what_a_launch_asks_the_driver_for(launches, options, attributes):
     [
         ({"cooperative": 1}, "launch: cooperative 1, an int: give True or False"),
         ({"fallback_cluster": 2}, r"fallback_cluster \(2, 1, 1\) without cluster="),
-        ({"cluster": 3, "fallback_cluster": 2}, r"cluster \(3, 1, 1\) is no multiple of fallback_cluster \(2, 1, 1\)"),
+        (
+            {"cluster": 3, "fallback_cluster": 2},
+            r"cluster \(3, 1, 1\) is not a multiple of fallback_cluster \(2, 1, 1\)",
+        ),
         ({"preferred_smem_carveout": 101}, "preferred_smem_carveout 101, an int: give percent, an int from 0 to 100"),
         ({"launch_completion_event": "e"}, "launch_completion_event .*: give an event: CUevent"),
         ({"programmatic_event": TorchEvent(0)}, "it has no handle: torch makes one when the event is first recorded"),

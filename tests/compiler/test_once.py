@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A loop over `range(min(1, n))` runs at most once, and its code is no loop."""
+"""A loop over `range(min(1, n))` runs at most once, and its code is not a loop."""
 
 import re
 

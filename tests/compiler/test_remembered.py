@@ -147,5 +147,5 @@ def test_a_function_of_arrays_that_gives_what_is_not_known_runs_each_time(casts)
     for at in (0x10000, 0x20000):
         assert within(Array(at), (held, 7))[1] == 7
     assert ran == ["tuple", "pair", "pair"], "an array in a tuple is not looked for"
-    with pytest.raises(cute.CuteError, match="remembered: 3 is no function"):
+    with pytest.raises(cute.CuteError, match="remembered: 3 is not a function"):
         runtime.remembered(3)

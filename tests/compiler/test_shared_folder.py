@@ -448,7 +448,7 @@ def test_an_archive_carries_the_kernels_to_another_folder(folder, tmp_path, caps
 @pytest.mark.parametrize("what", ["export", "import", "why"])
 def test_what_is_no_name_of_a_file_is_refused_in_words(what, file, capsys):
     assert main(["cache", what, file]) == 1
-    assert f"cache {what}: {file!r} is no name of a file" in capsys.readouterr().err
+    assert f"cache {what}: {file!r} is not a name of a file" in capsys.readouterr().err
 
 
 def test_an_archive_is_believed_in_nothing(folder, tmp_path):

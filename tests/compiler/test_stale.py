@@ -40,7 +40,7 @@ def test_a_value_that_changed_is_compiled_anew_and_one_that_did_not_is_loaded(ki
     first, again, changed = request.getfixturevalue("some" if kind in IN_EACH_RUN else "all_others")[kind]
     assert (first.get("values"), again.get("values"), changed.get("values")) == ([OLD], [OLD], [NEW]), changed
     assert first["compiled"] and changed["compiled"] and again["compiled"] is (kind in NOT_KEPT)
-    for told in (first, again, changed):  # what compiling notes of objects is no part of them
+    for told in (first, again, changed):  # what compiling notes of objects is not part of them
         assert (len(set(told["keys"])) == 1) is not (kind in REMEMBERS and told["compiled"])
     assert any("is not kept" in note for note in first["notes"]) is (kind in NOT_KEPT)
 

@@ -160,5 +160,5 @@ def test_a_struct_takes_each_field_once_and_is_a_class_of_the_users():
         Pair(1, 2, a=3)
     for cls in (int, dict, cute.simulate(cuda.jit(lambda x: None)), cute.make_layout(4)):
         for decorate in (cute.struct, cute.union):
-            with pytest.raises(cute.CuteError, match=f"{decorate.__name__}: .* is no class of yours"):
+            with pytest.raises(cute.CuteError, match=f"{decorate.__name__}: .* is not a class of yours"):
                 decorate(cls)

@@ -200,5 +200,5 @@ def test_partitions_and_copies_name_what_they_cannot_take():
         ext.partition(t, 0, layout_tv=cute.make_layout(8), tiler=(8, 8))
     with pytest.raises(CuteError, match="is no copy atom"):
         ext.copy(t, t, copy_atom=3)
-    with pytest.raises(CuteError, match="is no thread's slice"):
+    with pytest.raises(CuteError, match="is not a thread's slice"):
         ext.partition_and_copy(ATOM, t, t)

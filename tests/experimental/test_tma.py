@@ -213,7 +213,7 @@ def refused(kernel, src, dynamic=True):
 @pytest.mark.parametrize(
     ("kernel", "src", "word"),
     [
-        (one_load((64, 64), K128, plain=True), aligned((64, 64)), "no part of a tensor that is an argument"),
+        (one_load((64, 64), K128, plain=True), aligned((64, 64)), "not part of a tensor that is an argument"),
         (one_load((32, 64), K128), aligned((64, 64)), "does not have as many elements as shared memory"),
         (one_load((64, 64), K128), aligned((64, 64), order="F"), "must be a static 1"),
         (
@@ -230,7 +230,7 @@ def test_what_tma_cannot_copy_is_refused_alike(kernel, src, word):
 
 
 def test_the_tensor_of_a_launch_is_checked():
-    """A run-time stride that is no multiple of 16 bytes, an address that is none."""
+    """A run-time stride that is not a multiple of 16 bytes, an address that is none."""
     kernel = through_shared_memory(F16, (64, 64), K128)
     odd = np.zeros((64, 73), np.float16)[:, :72]
     with pytest.raises(CuteError, match="multiple of 16"):

@@ -329,7 +329,7 @@ def test_the_matrix_unit_multiplies_with_scale_factors(run, rng, cls, types):
 
 F16, F32 = cute.Float16, cute.Float32
 MAKES = {
-    "no type": (lambda: ir.make_mma_atom(F16, "f16", F32, (64, 64, 16), "SM90"), "b_type 'f16' is no element type"),
+    "no type": (lambda: ir.make_mma_atom(F16, "f16", F32, (64, 64, 16), "SM90"), "b_type 'f16' is not an element type"),
     "no tile": (lambda: ir.make_mma_atom(F16, F16, F32, (64, 64), "SM90"), "shape_mnk (64, 64) must be three"),
     "tile": (lambda: ir.make_mma_atom(F16, F16, F32, (64, 60, 16), "SM90"), "must have n a multiple of 8 in [8, 256]"),
     "types": (
@@ -343,8 +343,10 @@ MAKES = {
         lambda: ir.make_copy_atom(cute.nvgpu.CopyUniversalOp(), F16, pack=1),
         "pack is for an operation that is named, and op is CopyUniversalOp()",
     ),
-    "load": (lambda: ir.make_tma_load(3), "tma 3 is no atom of a TMA load, as cpasync.make_tiled_tma_atom makes it"),
-    "exec": (lambda: ir.make_exec_tma_store(None), "tma None is no atom of a TMA store"),
+    "load": (
+        lambda: ir.make_tma_load(3), "tma 3 is not an atom of a TMA load, as cpasync.make_tiled_tma_atom makes it"
+    ),
+    "exec": (lambda: ir.make_exec_tma_store(None), "tma None is not an atom of a TMA store"),
     "field": (
         lambda: ir.atom_get_value(ir.make_mma_atom(F32, F32, F32, (1, 1, 1)), "neg"),
         "field 'neg' is none of a matrix instruction; these are: accum_c, neg_a",

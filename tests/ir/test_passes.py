@@ -189,7 +189,7 @@ def rows(line, out):
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ('numba_cute.nvgpu.ptx "mma"', "'mma' is no row of the instruction table"),
+        ('numba_cute.nvgpu.ptx "mma"', "'mma' is not a row of the instruction table"),
         ("numba_cute.nvgpu.ptx num = 4", "give the row's name"),
         ('numba_cute.nvgpu.ptx "mapa"', "mapa"),
         ('numba_cute.nvgpu.ptx "cp_async_wait_group", n = -1', "cp_async_wait_group: no form with"),

@@ -385,8 +385,8 @@ def test_asserts():
 
 
 REFUSED = {
-    "vectors": ("%v = arith.constant dense<1> : vector<4xi32>", "vector<4xi32> is no type of numbers"),
-    "width": ("%v = arith.constant 1 : i7", "i7 is no type of numbers"),
+    "vectors": ("%v = arith.constant dense<1> : vector<4xi32>", "vector<4xi32> is not a type of numbers"),
+    "width": ("%v = arith.constant 1 : i7", "i7 is not a type of numbers"),
     "bools": ("%b = arith.constant true\n  %v = arith.divsi %b, %b : i1", "there is none of i1"),
     "function": ("func.call @nothing() : () -> ()", "no function @nothing"),
     "blocks": ("cf.br ^next\n^next:", "its body has 2 blocks"),
@@ -405,7 +405,7 @@ REFUSED = {
         '%v = cute.memref.alloca() : !cute.memref<f32, rmem, align<16>, "(4,2147483648):(1,0)">',
         "8589934592 elements of Float32 are more than the 512 KiB",
     ),
-    "operation": ("%v = memref.alloca() : memref<4xi32>", "no operation that a kernel"),
+    "operation": ("%v = memref.alloca() : memref<4xi32>", "not an operation that a kernel"),
 }  # fmt: skip
 
 

@@ -51,7 +51,7 @@ def test_a_type_is_read_in_other_ways_too(text):
     assert parse_description(PRINTED[text]) == d
 
 
-# ------------------------------------------------------------------ what is no type
+# ------------------------------------------------------------------ what is not a type
 
 
 @pytest.mark.parametrize("text", REFUSED)

@@ -112,7 +112,7 @@ def test_an_error_names_the_line_of_the_module(text, place, why):
 
 
 def test_what_is_no_type_of_a_kernel_has_no_description():
-    with pytest.raises(cute.CuteError, match="index is no type of a kernel's values"):
+    with pytest.raises(cute.CuteError, match="index is not a type of a kernel's values"):
         description_of(IndexType())
 
 

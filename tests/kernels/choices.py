@@ -18,7 +18,7 @@ import numba_cute as cute
 from numba_cute.kernels import entry, gemm
 from numba_cute.kernels.attention import plan as attention
 from numba_cute.kernels.conv import plan as conv
-from numba_cute.kernels.gemm import grouped, mixed, plan as gemm_plan
+from numba_cute.kernels.gemm import grouped, mixed, mixed_warps_plan, plan as gemm_plan
 from numba_cute.kernels.rows import norm, softmax, topk
 from numba_cute.kernels.rows.plan import Habit, spread_rows
 
@@ -64,6 +64,10 @@ def of_other_products() -> dict[str, str]:
     found = {}
     for tokens, tiles, blocks in itertools.product((1, 16, 64, 128, 256, 512, 4096), (8, 64, 112), (32, 64)):
         found[f"mixed {tokens} {tiles} {blocks}"] = told(mixed.cut_of(tokens, tiles, blocks, 1, ROOM.get))
+    for arch, sms in (("sm_80", 108), ("sm_86", 82), ("sm_89", 128), ("sm_100a", 148)):
+        for tokens, n, k in itertools.product((1, 16, 48, 100, 2048), (4096, 10240), (4096, 28672)):
+            cut = mixed_warps_plan.cut_of(tokens, n, k, (1, 2), sms, cute.target(arch))
+            found[f"mixed {arch} {tokens} {n} {k}"] = told((*cut.tile, *cut.warps, *cut[2:]))
     for rows, groups, n in itertools.product((1000, 24575, 24576), (1, 8), (128, 136)):
         tile_n, cluster, draws = grouped.cut_of(rows, groups, n, lambda ctas: 1)
         found[f"grouped {rows} {groups} {n}"] = told((tile_n, *cluster, draws))

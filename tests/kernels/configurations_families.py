@@ -22,7 +22,16 @@ from numba_cute.kernels.attention import (
 from numba_cute.kernels.attention.options import capped
 from numba_cute.kernels.conv import warps as conv_warps
 from numba_cute.kernels.conv.operands import Walk
-from numba_cute.kernels.gemm import grouped, grouped_outer, plan as gemm_plan, umma_plan, warps_grouped, warps_plan
+from numba_cute.kernels.gemm import (
+    grouped,
+    grouped_outer,
+    mixed,
+    mixed_warps_plan,
+    plan as gemm_plan,
+    umma_plan,
+    warps_grouped,
+    warps_plan,
+)
 from numba_cute.kernels.gemm.cuts import Umma
 from numba_cute.kernels.gemm.indexed import Named, of_product
 
@@ -39,6 +48,7 @@ from .configurations_gemm import (
     empty,
     epilogues,
     grouped_epilogues,
+    packed,
 )
 from .covering import Space
 
@@ -226,6 +236,30 @@ CONV_BY_WARPS = Space(
     conv_by_warps_holds, conv_by_warps,
 )  # fmt: skip
 
+# ---------------------------------------------------------------- weights of 4 bits, by warps
+
+
+def mixed_by_warps(*, target: str, dtype: Any, zeros: bool, group_size: int, split: bool, cut: Any) -> Any:
+    n, k = 512, 1024
+    weights = packed(n, k, dtype, zeros, group_size)
+    form = mixed_warps_plan.form_of(cut, *weights.factors.shape[2:4])
+    cut = cut._replace(splits=1 + split)
+    cut = min(
+        (mixed_warps_plan.fitted(cut, form, k, cute.target(t)) for t in ("sm_80", target)), key=lambda c: c.stages
+    )
+    x, c = empty((4096, k), dtype), empty((4096, n), dtype)
+    made = mixed.plan(x, weights.words, weights.factors, c, weights.middle, n, cut)
+    return [(made.kernel, made.given())]
+
+
+MIXED_BY_WARPS = Space(
+    {
+        "target": (*WARPS, *TENSOR_MEMORY), "dtype": FLOATS[:2], "zeros": [False, True], "group_size": [32, 64, 128],
+        "split": [False, True], "cut": list(mixed_warps_plan.CUTS),
+    },
+    lambda *, split, cut, **_: not split or cut.tile[0] <= mixed_warps_plan.MOST_SHARED, mixed_by_warps,
+)  # fmt: skip
+
 # ---------------------------------------------------------------- products by tcgen05
 
 
@@ -387,6 +421,7 @@ SPACES = {
     "append": lambda: APPENDED,
     "matmul by index": indexed_space, "matmul by warps": lambda: BY_WARPS,
     "grouped_gemm by warps": lambda: GROUPED_BY_WARPS, "conv by warps": lambda: CONV_BY_WARPS,
+    "mixed_gemm by warps": lambda: MIXED_BY_WARPS,
     "matmul by tcgen05": lambda: BY_TCGEN05, "grouped_gemm by tcgen05": lambda: GROUPED_BY_TCGEN05,
     "flash_attention by warps": lambda: ATTENTION_BY_WARPS,
     "flash_attention backward by warps": lambda: GRADIENTS_BY_WARPS,

@@ -218,10 +218,10 @@ def mixed_launches(*, dtype: Any, zeros: bool, cut: Any) -> list[tuple[Any, Any]
 
 
 @functools.cache
-def packed(n: int, k: int, dtype: Any, zeros: bool) -> Any:
-    blocks = k // 128
-    zero = np.zeros((n, blocks), np.uint8) if zeros else None
-    return pack.int4_weights(np.zeros((n, k), np.uint8), empty((n, blocks), dtype), zero)
+def packed(n: int, k: int, dtype: Any, zeros: bool, group_size: int = 128) -> Any:
+    groups = k // group_size
+    zero = np.zeros((n, groups), np.uint8) if zeros else None
+    return pack.int4_weights(np.zeros((n, k), np.uint8), empty((n, groups), dtype), zero, group_size=group_size)
 
 
 def mixed_space() -> Space:

@@ -143,6 +143,12 @@ def test_blackwell_compiles_few_kernels_too(name):
     assert found and max(found.values()) <= 6, found
 
 
+def test_gpus_with_mma_sync_compile_few_kernels_of_4_bit_weights():
+    R.seed(0)
+    found = compiled([CALLS["mixed_gemm, M"]] * 40, "sm_80")
+    assert found and max(found.values()) <= MOST, found
+
+
 @pytest.fixture
 def cached(tmp_path):
     """A disk cache of the test's own."""
@@ -164,7 +170,7 @@ REFUSED = {
     "there is no entry 'softmaxx': give one of .*softmax, topk": lambda: kernels.warmup("softmaxx"),
     r"shape 3 must be a tuple of ints and ranges": lambda: kernels.warmup("softmax", [(3, 4)]),
     "2 dtypes, and a call has 1 tensors": lambda: kernels.warmup("softmax", [((3,),)], dtypes=["bfloat16"] * 2),
-    "'bf16' is no element type": lambda: kernels.warmup("softmax", [((3,),)], dtypes="bf16"),
+    "'bf16' is not an element type": lambda: kernels.warmup("softmax", [((3,),)], dtypes="bf16"),
     "no calls of softmax are named: give shapes": lambda: kernels.warmup("softmax"),
     "no calls of matmul are named": lambda: kernels.warmup("matmul", [], grad=True),
     "leave out shapes": lambda: kernels.warmup(print, [((3,),)]),

@@ -203,29 +203,33 @@ def test_an_operand_may_be_one_column_of_a_wider_matrix():
     assert (kernels.matmul(a, b).double() - a.double() @ b.double()).abs().max() < 0.05
 
 
-HOPPERS = {
-    "matmul": lambda: kernels.matmul(normal(8, 16), normal(16, 8)),
-    "grouped_gemm": lambda: kernels.grouped_gemm(normal(8, 16), normal(1, 8, 16), int32(8)),
-    "mixed_gemm": lambda: kernels.mixed_gemm(
-        normal(8, 128), kernels.int4_weights(torch.zeros(8, 128, dtype=torch.int8), normal(8, 1))
+EVERYWHERE = {
+    "matmul": (lambda: kernels.matmul(normal(8, 16), normal(16, 8)), (8, 8)),
+    "grouped_gemm": (lambda: kernels.grouped_gemm(normal(8, 16), normal(1, 8, 16), int32(8)), (8, 8)),
+    "mixed_gemm": (
+        lambda: kernels.mixed_gemm(
+            normal(8, 128), kernels.int4_weights(torch.zeros(8, 128, dtype=torch.int8), normal(8, 1))
+        ),
+        (8, 8),
     ),
-    "conv1d": lambda: kernels.conv1d(normal(1, 4, 8).mT, normal(8, 1, 8).mT),
+    "conv1d": (lambda: kernels.conv1d(normal(1, 4, 8).mT, normal(8, 1, 8).mT), (1, 8, 4)),
 }
-
-
-BY_WARPS = {"matmul": (8, 8), "grouped_gemm": (8, 8), "conv1d": (1, 8, 4)}  # what they give
+"""Calls of entries that all families have kernels of, and the shapes of what they give."""
 
 
 @pytest.mark.parametrize("arch", ["sm_80", "sm_100a", "sm_120a"])
-@pytest.mark.parametrize("what", HOPPERS)
-def test_other_gpus_get_one_sentence(what, arch):
-    if what in BY_WARPS:  # of which these have kernels of their own
-        with cute.simulation(arch):
-            assert HOPPERS[what]().shape == BY_WARPS[what]
-        return
-    kernels_are = "its kernels? (is|are) for Hopper"
-    with cute.simulation(arch), pytest.raises(cute.CuteError, match=rf"{what}: {kernels_are} .* is {arch}"):
-        HOPPERS[what]()
+@pytest.mark.parametrize("what", EVERYWHERE)
+def test_other_gpus_have_kernels(what, arch):
+    call, shape = EVERYWHERE[what]
+    with cute.simulation(arch):
+        assert call().shape == shape
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_100a", "sm_120a"])
+def test_other_gpus_get_one_sentence(arch):
+    what = "latent_attention: its kernels? (is|are) for Hopper"
+    with cute.simulation(arch), pytest.raises(cute.CuteError, match=rf"{what} .* is {arch}"):
+        kernels.latent_attention(normal(1, 1, 16, 576), normal(1, 8, 576), scale=0.1)
 
 
 @pytest.mark.parametrize("arch", ["sm_80", "sm_120a"])

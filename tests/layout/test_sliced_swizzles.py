@@ -66,7 +66,7 @@ def keeps_a_pair(kept, s):
 
 @given(SWIZZLES, any_layouts(max_rank=3, min_stride=0), st.integers(0, 70), st.data())
 def test_a_slice_of_any_swizzled_layout_is_the_same_function(s, outer, offset, data):
-    """Strides that overlap, extents that are no powers of two, offsets with the bits of the layout."""
+    """Strides that overlap, extents that are not powers of two, offsets with the bits of the layout."""
     outer = outer if isinstance(outer.shape, tuple) else cl.make_layout((outer,))
     slicer = slicer_of(outer, data)
     offset = Dyn(offset) if data.draw(st.booleans()) else offset

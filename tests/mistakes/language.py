@@ -151,7 +151,7 @@ def attribute_of_a_module_that_is_not_there(t):
     t[0, 0] = math.unknown(1.0)  # wrong
 
 
-@mistake("it is no function", tensor(8, 4), np.int32(1))
+@mistake("it is not a function", tensor(8, 4), np.int32(1))
 def number_that_is_called(t, n):
     t[0, 0] = n(3)  # wrong
 

@@ -46,12 +46,12 @@ def bits_counted_of_text(t):
     t[0, 0] = arch.clz("")  # wrong
 
 
-@mistake("is no number: a str", tensor(8, 4))
+@mistake("is not a number: a str", tensor(8, 4))
 def sine_of_text(t):
     t[0, 0] = cute.math.sin("a")  # wrong
 
 
-@mistake("is no number: a Tensor", tensor(8, 4))
+@mistake("is not a number: a Tensor", tensor(8, 4))
 def sine_of_a_tensor(t):
     t[0, 0] = cute.math.sin(t)  # wrong
 
@@ -120,7 +120,7 @@ def synchronisation_of_no_lane(x):
     arch.sync_warp(0)  # wrong
 
 
-@mistake("is no number: a tuple", lambda: np.zeros(64, np.float32))
+@mistake("is not a number: a tuple", lambda: np.zeros(64, np.float32))
 def shuffle_of_a_tuple(x):
     y = arch.shuffle_sync((1, 2), 0)  # wrong
     x[cuda.threadIdx.x] = y[0]

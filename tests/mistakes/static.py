@@ -173,7 +173,7 @@ def shared_memory_of_a_run_time_size(t, n):
     t[0, 0] = s.toint()
 
 
-@mistake("cuda.shared.array: its shape is no int, or is known only at", tensor(8, 4), np.int32(3))
+@mistake("cuda.shared.array: its shape is not an int, or is known only at", tensor(8, 4), np.int32(3))
 def shared_array_of_a_run_time_size(t, n):
     s = cuda.shared.array(n, np.float32)  # wrong
     s[0] = 1.0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Judging the mutants of a kernel, and which of them are no bugs."""
+"""Judging the mutants of a kernel, and which of them are not bugs."""
 
 import signal
 import time

@@ -75,7 +75,7 @@ HOST = [
     (lambda: cpasync.make_tiled_tma_atom(LOAD, unaligned(), SW128, (8, 64)), r"address 0x\w+ is not a multiple of 16"),
     (lambda: cpasync.make_tiled_tma_atom(LOAD, 3, SW128, (8, 64)), r"gmem_tensor 3 must be a tensor in global memory"),
     # The host's tensors
-    (lambda: from_dlpack([1, 2]), r"list is no array"),
+    (lambda: from_dlpack([1, 2]), r"list is not an array"),
     (lambda: from_dlpack(np.zeros(4, np.complex64)), r"dtype complex64 has no CuTe element type"),
     (lambda: from_dlpack(np.zeros((), np.float32)), r"has no dimension; reshape it to \(1,\)"),
     (lambda: from_dlpack(np.zeros(8, np.float32), assumed_align=3), r"assumed_align 3 must be a power of two"),
@@ -287,7 +287,7 @@ def test_what_is_no_integer_is_said(number):
 @pytest.mark.parametrize("number", [1.0, 1.5, float("inf"), float("nan")])
 def test_a_float_is_no_index(number):
     for ask in (range, (1, 2, 3).__getitem__):
-        with pytest.raises(cute.CuteError, match="is no index: give an integer"):
+        with pytest.raises(cute.CuteError, match="is not an index: give an integer"):
             ask(cute.Float32(number))
 
 

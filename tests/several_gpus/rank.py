@@ -251,8 +251,8 @@ def refusals():
     refuses("the dtype of x must be the same on all ranks", lambda: from_symmetric(kinds))
     moved = symm_mem.empty(64, dtype=torch.float32, device=DEVICE)[RANK : 32 + RANK]
     refuses("the place in its storage of x must be the same", lambda: from_symmetric(moved))
-    refuses("is no symmetric memory", lambda: from_symmetric(torch.zeros(64, device=DEVICE)))
-    refuses("is no symmetric memory", lambda: from_symmetric(torch.zeros(64)))
+    refuses("is not symmetric memory", lambda: from_symmetric(torch.zeros(64, device=DEVICE)))
+    refuses("is not symmetric memory", lambda: from_symmetric(torch.zeros(64)))
     alone = [dist.new_group([r]) for r in range(WORLD)][RANK]
     refuses("one rank alone", lambda: from_symmetric(memory(), alone))
 

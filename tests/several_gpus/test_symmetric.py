@@ -125,7 +125,7 @@ def test_a_storage_is_mapped_once_and_freed_with_it():
         ({1: {0: {"dtype": "Float64"}}}, "dtype of x must be the same on all ranks, and is Float64 on rank 0"),
         ({1: {3: {"strides": (5, 1)}}}, "strides of x must be the same on all ranks"),
         ({1: {3: {"place in its storage": 4}}}, "take the same part of it"),
-        ({1: {0: {"shareable": False}, 2: {"shareable": False}}}, "x of rank 0, 2 is no symmetric memory.*empty"),
+        ({1: {0: {"shareable": False}, 2: {"shareable": False}}}, "x of rank 0, 2 is not symmetric memory.*empty"),
         ({2: {3: "rank 0 is on another host"}}, r"rank 0 is on another host \(said by rank 3\)"),
         ({3: {2: 512}}, r"x begins at different places of the ranks' symmetric memory, \[0, 0, 512, 0\] bytes in"),
         ({4: {0: "devices 0 and 1 have no NVLink"}}, r"devices 0 and 1 have no NVLink \(said by rank 0\)"),
@@ -148,8 +148,8 @@ def test_what_this_rank_says_is_its_own(monkeypatch):
 @pytest.mark.parametrize(
     "x, ranks, says",
     [
-        (np.zeros(4), Ranks(), "x, a ndarray .* is no symmetric memory: give a tensor of torch's.*cute.sim.symmetric"),
-        (Tensor((4,), (1,), is_cuda=False), Ranks(), "x of rank 0, 1, 2, 3 is no symmetric memory .* on a GPU by"),
+        (np.zeros(4), Ranks(), "x, a ndarray .* is not symmetric memory: give a tensor of torch's.*cute.sim.symmetric"),
+        (Tensor((4,), (1,), is_cuda=False), Ranks(), "x of rank 0, 1, 2, 3 is not symmetric memory .* on a GPU by"),
         (Tensor((4,), (1,)), Ranks(world=1), "one rank alone, and no peer: .* pass from_dlpack"),
         (Tensor((4,), (1,)), Ranks(handle=SimpleNamespace(buffer_ptrs=[1, 2, 0, 0])), "rank 2, 3 is on another host"),
     ],
@@ -170,7 +170,7 @@ def test_what_torch_says_is_passed_on():
     with pytest.raises(CuteError, match="^from_symmetric: torch's rendezvous of x failed: no such pointer$"):
         from_symmetric(Tensor((8, 5), (1, 16)), ranks)
     ranks.rendezvous = lambda x: None
-    with pytest.raises(CuteError, match="^from_symmetric: x is no symmetric memory"):
+    with pytest.raises(CuteError, match="^from_symmetric: x is not symmetric memory"):
         from_symmetric(Tensor((8, 5), (1, 16)), ranks)
 
 

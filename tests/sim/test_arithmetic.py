@@ -135,7 +135,7 @@ def compare_values(op, a, b):
         got = compute_it(x, y)
         try:
             want = oracle(a.numpy(x), b.numpy(y))
-        except ZeroDivisionError:  # one over a power that is no number above 0 any more: a GPU has no errors
+        except ZeroDivisionError:  # one over a power that is not a number above 0 any more: a GPU has no errors
             assert (op, a.is_float, y < 0, math.isinf(got)) == ("pow", True, True, True), (a, b, x, y)
             continue
         if op in ("floordiv", "mod") and (both_signs(op, a, b) or {a, b} == {dtypes.Boolean, Uint64}):

@@ -362,5 +362,5 @@ def test_a_copy_that_is_no_tensor_map():
         barrier_of(1)
         tma.cp_async_bulk_tensor_g2s(BAR + 1024, 4711, (0, 0), BAR, rank=2)
 
-    with pytest.raises(SimError, match="is no tensor map"):
+    with pytest.raises(SimError, match="is not a tensor map"):
         launch(kernel)

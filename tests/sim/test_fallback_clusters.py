@@ -119,7 +119,10 @@ def test_clusters_of_two_shapes_cancel_those_of_their_own():
     "options, words",
     [
         ({"fallback_cluster": 2}, r"fallback_cluster \(2, 1, 1\) without cluster="),
-        ({"cluster": 3, "fallback_cluster": 2}, r"cluster \(3, 1, 1\) is no multiple of fallback_cluster \(2, 1, 1\)"),
+        (
+            {"cluster": 3, "fallback_cluster": 2},
+            r"cluster \(3, 1, 1\) is not a multiple of fallback_cluster \(2, 1, 1\)",
+        ),
         ({"cluster": 32, "fallback_cluster": 2}, "32 CTAs; the hardware has at most 16"),
         ({"cluster": 2, "fallback_cluster": "x"}, "fallback_cluster 'x' must be one to three positive integers"),
         ({"cooperative": 1}, "cooperative 1: give True or False"),

@@ -248,7 +248,7 @@ def test_too_much_shared_memory():
 def test_launch_errors_come_first():
     with pytest.raises(CuteError, match="1056 threads exceed the 1024"):
         simulate(lambda: None)[1, (33, 32)]()
-    with pytest.raises(CuteError, match=r"grid \(3, 1, 1\) is no multiple of the cluster \(2, 1, 1\)"):
+    with pytest.raises(CuteError, match=r"grid \(3, 1, 1\) is not a multiple of the cluster \(2, 1, 1\)"):
         simulate(lambda: None, cluster=2)[3, 1]()
     with pytest.raises(CuteError, match="async_mode 'late'"):
         simulate(lambda: None, async_mode="late")

@@ -38,7 +38,7 @@ def test_a_view_with_steps_has_its_own_elements_alone():
 
 
 def test_a_name_that_is_no_parameter_is_refused():
-    with pytest.raises(cute.CuteError, match="outputs 'y' is no parameter of the kernel, which has x, out"):
+    with pytest.raises(cute.CuteError, match="outputs 'y' is not a parameter of the kernel, which has x, out"):
         simulate(half, outputs="y")
     with pytest.raises(cute.CuteError, match="outputs needs the check `races`"):
         simulate(half, outputs="out", checks=False)

@@ -101,7 +101,7 @@ def test_small_and_empty_and_scalar_arrays_are_compared():
 def test_what_is_no_type_or_number_of_terms_is_refused():
     with pytest.raises(cute.CuteError, match="terms 0 must be an int from 1 on"):
         assert_allclose(np.ones(2), np.ones(2), terms=0)
-    with pytest.raises(cute.CuteError, match="'fast' is no element type"):
+    with pytest.raises(cute.CuteError, match="'fast' is not an element type"):
         allowed_error(np.ones(2), np.float32, terms=2, accumulate="fast")
     with pytest.raises(cute.CuteError, match="complex numbers"):
         assert_allclose(np.ones(2) * 1j, np.ones(2))

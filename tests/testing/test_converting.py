@@ -48,7 +48,7 @@ def test_what_cannot_be_converted_is_refused():
     narrow = cute.recast_tensor(from_dlpack(np.zeros((8, 3), np.uint8)), cute.Float4E2M1FN)  # (8,6):(6,1)
     odd = cute.make_tensor(narrow.iterator, cute.make_layout((5, 6), stride=(1, 5)))
     for src, dst, words in (
-        (np.zeros(3), x, "src .* is no tensor"),
+        (np.zeros(3), x, "src .* is not a tensor"),
         (x, y, r"src has shape \(4, 6\) and dst \(6, 4\)"),
         (from_dlpack(np.zeros((5, 6))), odd, "do not fill whole bytes along one mode"),
     ):

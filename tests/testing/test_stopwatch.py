@@ -133,5 +133,5 @@ def test_streams_of_others_have_their_handles(stream, handle):
 
 
 def test_what_is_no_stream_is_refused():
-    with pytest.raises(cute.CuteError, match="is no stream"):
+    with pytest.raises(cute.CuteError, match="is not a stream"):
         handle_of("stream")

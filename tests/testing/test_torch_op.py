@@ -162,7 +162,7 @@ def test_compiled_with_cuda_graphs_it_is_right():
     [
         ({"name": "scale"}, lambda x: None, "name 'scale' must be \"library::operator\""),
         ({}, lambda x: None, "gives nothing: say with out= what it makes"),
-        ({"mutates": "y"}, lambda x: None, "mutates 'y' is no parameter"),
+        ({"mutates": "y"}, lambda x: None, "mutates 'y' is not a parameter"),
         ({"mutates": "x"}, lambda x: None, "parameter 'x' has no annotation"),
         ({"mutates": "x"}, lambda *x: None, "takes .args or"),
         ({"out": lambda y: y}, lambda x, r: None, r"out takes \(y\), and the function \(x, r\)"),

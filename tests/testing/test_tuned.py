@@ -208,8 +208,8 @@ def test_a_function_may_give_its_launch():
         ({"configs": [{}], "keep": 0}, "keep 0 must be an int from 1 on"),
         ({"configs": [{}], "isolate": -1}, "isolate -1 must be a positive number of seconds"),
         ({"configs": [{}], "regime": "hot"}, "regime 'hot' must be one of"),
-        ({"configs": {"tile": [1, 2]}, "key": "m"}, "key 'm' is no argument of the function; it has a"),
-        ({"configs": {"tile": [1, 2]}, "restore": "m"}, "restore 'm' is no argument"),
+        ({"configs": {"tile": [1, 2]}, "key": "m"}, "key 'm' is not an argument of the function; it has a"),
+        ({"configs": {"tile": [1, 2]}, "restore": "m"}, "restore 'm' is not an argument"),
     ],
     ids=lambda p: None if isinstance(p, str) else "-".join(p),
 )

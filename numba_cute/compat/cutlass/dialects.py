@@ -191,7 +191,7 @@ def ptrtoint(res: Any, arg: Any, *, loc: Any = None, ip: Any = None) -> Any:
     """Give the address that a pointer holds, of its memory space. res: the type of the number, Int32 or Int64. arg:
     the Pointer. CuteError: it is none."""
     if not isinstance(arg, Pointer):
-        raise CuteError(f"ptrtoint: arg {shown(arg)} is no pointer; give what `.llvm_ptr` of one is")
+        raise CuteError(f"ptrtoint: arg {shown(arg)} is not a pointer; give what `.llvm_ptr` of one is")
     return res(arg.toint())
 
 

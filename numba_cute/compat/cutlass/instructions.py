@@ -27,5 +27,7 @@ def smem_descriptor_to_int(desc: Any, *, loc: Any = None, ip: Any = None) -> Any
     """Give the 64 bits of a matrix descriptor (Int64). desc: of `tcgen05.make_umma_smem_desc`. CuteError: it is
     none."""
     if not isinstance(desc, SmemDescriptor):
-        raise CuteError(f"smem_descriptor_to_int: desc {shown(desc)} is no descriptor; make_umma_smem_desc makes one")
+        raise CuteError(
+            f"smem_descriptor_to_int: desc {shown(desc)} is not a descriptor; make_umma_smem_desc makes one"
+        )
     return Int64(desc.word())

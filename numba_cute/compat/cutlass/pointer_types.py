@@ -16,7 +16,7 @@ __all__ = ["PtrType", "TmaDescriptorTiledType", "prefetch", "recast_iter"]
 
 
 class Descriptor(StaticEnum):
-    """Names a pointer's target that is no element type, as a tensor map."""
+    """Names a pointer's target that is not an element type, as a tensor map."""
 
     TILED = "a tensor map"
 

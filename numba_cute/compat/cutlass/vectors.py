@@ -37,7 +37,7 @@ class Vector:
         return self
 
     def bitcast(self, dtype: DType, *, loc: Any = None, ip: Any = None) -> Vector:
-        """View all its bits as numbers of another element type, `dtype`. CuteError: their widths are no powers of two
+        """View all its bits as numbers of another element type, `dtype`. CuteError: their widths are not powers of two
         from 8 to 64 bits, or the bits are no whole number of them."""
         bits = self.dtype.width * len(self.elements)
         if not {self.dtype.width, dtype.width} <= set(_WORDS) or bits % dtype.width:
@@ -68,7 +68,7 @@ def from_elements(result: Any, elements: Any, *, loc: Any = None, ip: Any = None
     """Make a vector of registers. result: its VectorType. elements: its numbers. CuteError: they are not as many."""
     values = tuple(elements)
     if not isinstance(result, VectorType) or result.shape != (len(values),):
-        raise CuteError(f"vector.from_elements: result {result!r} is no type of a vector of {len(values)} elements")
+        raise CuteError(f"vector.from_elements: result {result!r} is not a type of a vector of {len(values)} elements")
     dtype = result.element_type
     return TensorSSA(current().pack(dtype, tuple(dtype(x) for x in values)), result.shape, dtype)
 

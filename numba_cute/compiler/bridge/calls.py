@@ -153,7 +153,9 @@ def _with_locations(sig: inspect.Signature) -> inspect.Signature:
 
 
 def _fold(fn: Any, pysig: inspect.Signature, args: Any, kws: Any) -> tuple[types.Type, ...]:
-    partly = isinstance(fn, functools.partial) and fn.keywords  # whose places behind a name that it holds are no places
+    partly = (
+        isinstance(fn, functools.partial) and fn.keywords
+    )  # whose places behind a name that it holds are not places
     try:
         (plain.own_signature(fn) if partly else pysig).bind(*args, **dict(kws))
     except TypeError as e:

@@ -198,7 +198,7 @@ class Recorder:
         return name
 
     def _value(self, name: str) -> Any:
-        """Return an object that is no number by its variable, as of what Numba compiles."""
+        """Return an object that is not a number by its variable, as of what Numba compiles."""
         found = self._values[name]
         return None if isinstance(found, (int, float, complex, seam.Leaf)) else found
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find the fields of plain objects that are set after their constructor, anywhere in a kernel: numbers that the
-constructor is given for them are no constants."""
+constructor is given for them are not constants."""
 
 from __future__ import annotations
 

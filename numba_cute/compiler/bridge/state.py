@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python's state that a function of the user's can reach: what changes there while a kernel is compiled is no kernel's.
+"""Python's state that a user's function can reach: what changes there while a kernel is compiled is not the kernel's.
 
 A traced function runs twice, once to find types and once to emit code, whatever the number of threads that will run the
 kernel. So a function that changes what outlives it would do that another number of times than Python does.

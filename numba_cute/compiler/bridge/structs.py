@@ -62,7 +62,7 @@ class StructAttributes(AttributeTemplate):
 
 
 def _traceable(typ: StructRef, attr: str) -> bool:
-    """Say whether an attribute is no property that branches on what only the kernel knows: Numba compiles those."""
+    """Say whether an attribute is not a property that branches on what only the kernel knows: Numba compiles those."""
     if not isinstance(inspect.getattr_static(typ.cls, attr, None), property):
         return True
     try:

@@ -31,7 +31,7 @@ Spec = tuple[Any, ...]
 
 
 class ByReference:
-    """An object of traced code that is no value: what its name stands for may change."""
+    """An object of traced code that is not a value: what its name stands for may change."""
 
     __slots__ = ()
 

@@ -79,7 +79,7 @@ class Walking(abc.ABC):
         return self.read(lambda: own(holder))  # type: ignore[no-any-return]
 
     def put(self, cls: type, name: str) -> Any:
-        """Read an attribute of a class that is no user's."""
+        """Read an attribute of a class that is not a user's."""
         return self.read(lambda: vars(cls).get(name, MISSING))
 
     def is_constant(self, obj: Any) -> bool:

@@ -58,7 +58,7 @@ def scalar_type(dtype: dtypes.DType) -> types.Type:
     value, a 4-bit integer as one of 8)."""
     found = _SCALARS.get(dtype)
     if found is None:
-        raise CuteError(f"{dtype} is no type of a kernel's numbers: memory alone holds it")
+        raise CuteError(f"{dtype} is not a type of a kernel's numbers: memory alone holds it")
     return found
 
 
@@ -127,7 +127,7 @@ class NumberLeaf(seam.Leaf):
     @property  # type: ignore[misc]
     def __class__(self) -> type:
         """Return for `isinstance` in a plain function of the user's the class that Python has for such a number. In
-        traced functions it is no int, as in the simulator."""
+        traced functions it is not an int, as in the simulator."""
         if sys._getframe(1).f_globals.get("__name__") == "functools":
             raise CuteError(NO_DISPATCH)
         return class_of_number(self.type) or NumberLeaf if _is_plain(sys._getframe(1)) else NumberLeaf
@@ -153,7 +153,7 @@ def _is_plain(caller: Any) -> bool:
 
 
 def _operand(x: Any) -> Any:
-    """Return an operand as a leaf, or as a static number of Python's; None if it is no number."""
+    """Return an operand as a leaf, or as a static number of Python's; None if it is not a number."""
     if isinstance(x, (NumberLeaf, int, float)):
         return x
     if isinstance(x, dtypes.Scalar):

@@ -72,7 +72,7 @@ def types_at(typed: Any, file: str, line: int, at: Columns) -> str:
 
 
 def _said(ty: Any) -> str:
-    """Write a type; nothing of what is no value, nor of a constant, which the source has."""
+    """Write a type; nothing of what is not a value, nor of a constant, which the source has."""
     if isinstance(ty, (types.Module, types.Dispatcher, types.Function, types.Literal)):
         return ""
     text = next(filter(None, (words(ty) for words in _words)), None) or str(ty)

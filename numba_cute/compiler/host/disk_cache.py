@@ -214,7 +214,7 @@ def _entry(py_func: Any, kernel: Any) -> store.Entry | None:
 
 
 def _is_numbas(linked: Any) -> bool:
-    """Say whether a file that was linked is Numba's own. Its memory management is no file, and more than code."""
+    """Say whether a file that was linked is Numba's own. Its memory management is not a file, and more than code."""
     return isinstance(linked, str) and Path(linked).is_relative_to(_NUMBA)
 
 

@@ -268,7 +268,7 @@ def dsl_user_op(function: UserFunction) -> Callable[..., Any]:
 
 
 def _function(what: str, given: Any) -> Any:
-    """Return what a decorator marks. CuteError: it is no function, as a kernel that is simulated."""
+    """Return what a decorator marks. CuteError: it is not a function, as a kernel that is simulated."""
     if not (inspect.isroutine(given) or hasattr(given, "py_func")):
         raise CuteError(f"{what}: {described(given)} is not a function")
     return given

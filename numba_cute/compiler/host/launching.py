@@ -320,7 +320,7 @@ def launch(kernel: Any, *, grid: Any, block: Any, cluster: Any = None, smem: int
     with programmatic_event_trigger_at_block_start=1 begun (sm_90). launch_completion_event_flags,
     programmatic_event_flags: CU_EVENT_RECORD_*.
 
-    CuteError, here or by the call: a cluster that is none or is not the kernel's, a grid that is no multiple of it,
+    CuteError, here or by the call: a cluster that is none or is not the kernel's, a grid that is not a multiple of it,
     more shared memory than the device has, options that are none, or a graph with any of them. LaunchWarning: less
     shared memory than the kernel's allocations take, which it then gets.
 

@@ -29,7 +29,7 @@ def export(file: Any) -> int:
 def take(file: Any) -> tuple[int, int]:
     """Read the kernels of an archive that `export` wrote into the folder. What runs is what the archive's author
     compiled: take it from whom you would take code. Gives (how many were taken, how many were not: they are there, or
-    broken). CuteError: it is no archive. OSError: it cannot be read."""
+    broken). CuteError: it is not an archive. OSError: it cannot be read."""
     taken = left = 0
     try:
         with tarfile.open(file, "r:*") as archive:
@@ -41,5 +41,5 @@ def take(file: Any) -> tuple[int, int]:
     except (tarfile.TarError, EOFError, ValueError, zlib.error, lzma.LZMAError, OSError) as e:
         if getattr(e, "errno", None) is not None:  # of the system: those of what is compressed have no number
             raise
-        raise CuteError(f"cache import: {file} is no archive of kernels: {e}") from e
+        raise CuteError(f"cache import: {file} is not an archive of kernels: {e}") from e
     return taken, left

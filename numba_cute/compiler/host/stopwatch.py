@@ -62,7 +62,7 @@ def handle_of(stream: Any) -> int:
     try:
         return int(handle)
     except (TypeError, ValueError):
-        raise CuteError(f"stream={stream!r} is no stream: give torch's, CuPy's, Numba's, an int, or None") from None
+        raise CuteError(f"stream={stream!r} is not a stream: give torch's, CuPy's, Numba's, an int, or None") from None
 
 
 class Graph:

@@ -123,7 +123,7 @@ def infer_operator(name: str, operands: Sequence[Description], *, arch: str = "s
     """Describe what an operator of Python gives. name: as in `OPERATORS`. Raises CuteError for one that the operands
     do not have."""
     if name not in OPERATORS:
-        raise CuteError(f"{name!r} is no operator; these are: {' '.join(OPERATORS)}")
+        raise CuteError(f"{name!r} is not an operator; these are: {' '.join(OPERATORS)}")
     return infer(OPERATORS[name], operands, arch=arch)
 
 

@@ -100,7 +100,7 @@ def numba_type(d: Description) -> types.Type:
         return types.Array(scalar_type(d.dtype), d.ndim, d.layout, readonly=d.readonly)
     found: types.Type | None = getattr(d, "type", None)
     if found is None:  # what a text has in a value's place, and is none
-        raise CuteError(f"{d} is no value of a kernel")
+        raise CuteError(f"{d} is not a value of a kernel")
     return found
 
 

@@ -79,7 +79,7 @@ _FAULTY = (*FAULTS, _RunTime)
 
 class _Unknown(seam.Leaf):
     """A run-time part of an argument that is otherwise known. Python of the user's that computes with it, or compares
-    it, has no value. It is no int, as Python has it: such parts are of CuTe's types or of NumPy's."""
+    it, has no value. It is not an int, as Python has it: such parts are of CuTe's types or of NumPy's."""
 
     def _computed(self, other: Any = 0) -> Any:
         if isinstance(other, (int, float, _Unknown)):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find the assignments that reach a place in a function's IR, before Numba brings it into SSA form.
 
-There a name is no value: `t = N // 2` in front of a loop and `t //= 2` in it both set `t`. What holds of a use of it is
-what holds of every assignment that reaches that use.
+There a name is not a value: `t = N // 2` in front of a loop and `t //= 2` in it both set `t`. What holds of a use of it
+is what holds of every assignment that reaches that use.
 """
 
 from __future__ import annotations

@@ -448,7 +448,7 @@ class _Lists:
 
     def _operate(self, inst: Any, scope: Any) -> list[Any]:
         """Rewrite an operator of a list: `is` is decided by the names; beside anything else than such a list, and where
-        it is looked for, a list is handed on, for a list is no tuple."""
+        it is looked for, a list is handed on, for a list is not a tuple."""
         value, loc = inst.value, inst.loc
         sides = [v.name in self.names for v in (value.lhs, value.rhs)]
         if value.fn in (operator.is_, operator.is_not):

@@ -98,7 +98,7 @@ class Sequences:
         return [ir.Const(i, made.loc) for i in indices(call, at, self._known, self._typed, unknown)]
 
     def _is_plain(self, over: Any, place: Place) -> bool:
-        """Say whether a loop is one of Numba's: over many numbers, or those of run time, or what is no tuple."""
+        """Say whether a loop is one of Numba's: over many numbers, or those of run time, or what is not a tuple."""
         function, call = self._called(over, place)
         if function is builtins.range:  # asked first: types take long to find
             return True

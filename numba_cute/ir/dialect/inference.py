@@ -25,7 +25,7 @@ def value_of_type(t: Attribute) -> Value:
         return Value(t.kind, t.data)
     if isinstance(t, IntegerType):
         return Value(str(t), Dynamic(t.width.data))
-    raise Refused(f"'{t}' is no type of the dialect")
+    raise Refused(f"'{t}' is not a type of the dialect")
 
 
 def type_of_value(value: Value) -> Attribute:

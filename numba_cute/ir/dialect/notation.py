@@ -95,7 +95,7 @@ def _dynamic(found: str) -> Dynamic:
         elif re.fullmatch(r"div=[1-9]\d*", word):
             divisor = fitting(word[4:])
         else:
-            raise Malformed(f"{word!r} is no property of a run-time integer: give i1 to i64, or div=N")
+            raise Malformed(f"{word!r} is not a property of a run-time integer: give i1 to i64, or div=N")
     return Dynamic(width, divisor)
 
 
@@ -181,7 +181,7 @@ def _swizzle(s: Scanner) -> Swizzle:
     s.expect(">")
     if bits < 0 or base < 0 or abs(shift) < bits or abs(shift) + bits + base > 32:
         raise Malformed(
-            f"S<{bits},{base},{shift}> is no swizzle of 32 bits: |shift| must be at least bits, and bits, base and "
+            f"S<{bits},{base},{shift}> is not a swizzle of 32 bits: |shift| must be at least bits, and bits, base and "
             "|shift| together at most 32"
         )
     return Swizzle(bits, base, shift) if bits else NamedSwizzle(bits, base, shift)

@@ -53,7 +53,7 @@ def parsed(arguments: Sequence[str]) -> Options:
             found.passes.append(name)
         else:
             raise CuteError(
-                f"opt: {word} is no option: give -split-input-file, -verify-diagnostics, -mlir-print-op-generic, "
+                f"opt: {word} is not an option: give -split-input-file, -verify-diagnostics, -mlir-print-op-generic, "
                 f"-p PASS,PASS, or a pass: {', '.join('-' + p for p in PASSES)}"
             )
     return found

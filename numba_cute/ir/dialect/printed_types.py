@@ -123,7 +123,7 @@ def _either(text: str) -> Any:
 def _nested(text: str) -> Any:
     name, _, rest = text[1:].partition("<")
     if name not in TYPES:
-        raise Refused(f"!{name} is no type of an atom, or of what is tiled")
+        raise Refused(f"!{name} is not a type of an atom, or of what is tiled")
     return TYPES[name](parsed(name, rest[: rest.rindex(">")] if rest else ""))
 
 

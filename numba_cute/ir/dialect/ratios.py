@@ -12,7 +12,7 @@ from .leaves import Dynamic, combined
 
 
 class Ratio(Leaf):
-    """A fraction that is no integer."""
+    """A fraction that is not an integer."""
 
     __slots__ = ("value",)
     kept = True

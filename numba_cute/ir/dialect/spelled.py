@@ -441,7 +441,7 @@ class SpelledOperation(IRDLOperation):
         return [f"'{self.name}' op {wrong}", failed]
 
     def _other_word(self) -> str:
-        """Say which attribute is no word, or another than its operation has."""
+        """Say which attribute is not a word, or another than its operation has."""
         for name, (form, _) in _attributes(self.PIECES).items():
             word = plain_attributes(self.properties).get(name)
             if form != "word" or word is None:

@@ -14,7 +14,7 @@ from ...typed.descriptions import Constant, Description, Group
 def constant_of(d: Description) -> Any:
     """Return the constants that a description of constants tells of. Raises CuteError for any other."""
     if not all(isinstance(x, (Constant, Group)) for x in _parts(d)):
-        raise CuteError(f"{d} is no constant")
+        raise CuteError(f"{d} is not a constant")
     return value_of(d)
 
 

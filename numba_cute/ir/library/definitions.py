@@ -50,7 +50,7 @@ _OF_THE_IR = {"numba_cute.static"}
 
 
 _ASKED_BY_ATOMS = (CopyOp, MmaOp)
-"""Classes whose methods are no operations: atoms call them, for `cute.copy` and `cute.gemm`, and kernels do not."""
+"""Classes whose methods are not operations: atoms call them, for `cute.copy` and `cute.gemm`, and kernels do not."""
 
 
 def _modules() -> Iterator[tuple[str, ModuleType]]:

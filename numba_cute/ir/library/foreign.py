@@ -70,7 +70,7 @@ class NumbaBinary(Binary):
 
 @irdl_op_definition
 class NumbaValue(Inferred):
-    """Read a value of Numba's that is no function: `numba.value @"numba.cuda:laneid"`."""
+    """Read a value of Numba's that is not a function: `numba.value @"numba.cuda:laneid"`."""
 
     name = "numba.value"
     symbol = prop_def(SymbolAttr)

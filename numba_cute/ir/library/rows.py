@@ -60,7 +60,7 @@ class PtxOp(Inferred):
     name = "numba_cute.nvgpu.ptx"
 
     def row(self) -> tuple[Row, tuple[Any, ...]]:
-        """Give the row, and the patterns of its operands. Raises CuteError for what is no row."""
+        """Give the row, and the patterns of its operands. Raises CuteError for what is not a row."""
         if len(self.arguments.positional) != 1:
             raise CuteError('ptx: give the row\'s name, then operands and static parameters by theirs: `ptx "mapa", …`')
         row = row_of(self.arguments.positional[0])

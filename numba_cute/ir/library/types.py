@@ -125,8 +125,8 @@ def description_of(t: Attribute) -> Description:
     if isinstance(t, (attributes.CuteType, printed_types.PrintedType)):
         return _described(t)
     raise CuteError(
-        f"{t} is no type of a kernel's values: they are the types of the dialects cute, numba_cute and numba, and the "
-        f"numbers {', '.join(map(str, _DTYPES))}"
+        f"{t} is not a type of a kernel's values: they are the types of the dialects cute, numba_cute and numba, and "
+        f"the numbers {', '.join(map(str, _DTYPES))}"
     )
 
 

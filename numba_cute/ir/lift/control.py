@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loops and branches. What they carry and never change is no variable; a tiled object that they carry is its fields."""
+"""Loops and branches. What they carry and never change is not a variable; a tiled object they carry is its fields."""
 
 from __future__ import annotations
 

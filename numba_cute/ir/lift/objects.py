@@ -271,7 +271,7 @@ def object_text(t: Any) -> str:
         if tiler is not None and any(x is not None for x in (tiler if isinstance(tiler, tuple) else (tiler,))):
             given.append(tile_text(tiler))
         return f"cute.make_tiled_mma({', '.join(given)})"
-    raise NoSuch(f"'{t}' is no type of an object that this library has")
+    raise NoSuch(f"'{t}' is not a type of an object that this library has")
 
 
 def _ones(layout: Any) -> bool:

@@ -194,7 +194,7 @@ def call(w: Lifter, op: Any) -> None:
 
 
 def check_composition(w: Lifter, op: Any) -> None:
-    """Refuse a composition that is no function's: the published rule takes steps that are smaller than the extents
+    """Refuse a composition that is not a function's: the published rule takes steps that are smaller than the extents
     that they go through."""
     types = [v.type for v in (*op.operands, *op.results)]
     if not all(isinstance(t, CuteType) and t.kind == "layout" and t.is_static for t in types):

@@ -73,7 +73,7 @@ class _Lower(RewritePattern):
 
 
 def _operand_of(x: Any) -> Description | None:
-    """Describe an operand; None of a constant. Raises Untold for what is no tree of leaves."""
+    """Describe an operand; None of a constant. Raises Untold for what is not a tree of leaves."""
     if not isinstance(x, SSAValue):
         return None
     d = description_of_value(x)

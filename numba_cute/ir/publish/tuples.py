@@ -19,7 +19,7 @@ KINDS = ("int_tuple", "shape", "stride", "coord")
 
 def leaves(pattern: Any) -> list[SSAValue]:
     """List the SSA values of a pattern whose numbers are known only at run time, in order. Raises CuteError for one
-    that is no number."""
+    that is not a number."""
     if isinstance(pattern, tuple):
         return [leaf for item in pattern for leaf in leaves(item)]
     if not isinstance(pattern, SSAValue):
@@ -29,7 +29,7 @@ def leaves(pattern: Any) -> list[SSAValue]:
         return []
     if isinstance(d, Scalar):
         return [pattern]
-    raise CuteError("a part of a tuple is no number")
+    raise CuteError("a part of a tuple is not a number")
 
 
 def as_tile(d: Description) -> Description:
@@ -42,7 +42,7 @@ def as_tile(d: Description) -> Description:
 
 
 def kept(tiler: Any) -> Any:
-    """Return the projection of a tiler that keeps all modes; None of a tiler that is no tuple."""
+    """Return the projection of a tiler that keeps all modes; None of a tiler that is not a tuple."""
     d = description_of_value(tiler)
     return (1,) * len(d.items) if isinstance(d, Group) else None
 

@@ -37,7 +37,7 @@ def constant(w: Writer, op: arith.ConstantOp) -> None:
             signed = low - (1 << dtype.width) if dtype.signed and low >> (dtype.width - 1) else low
             w.values[op.result] = Literal(signed, dtype)
     else:
-        w.refuse(op, "it is no constant number")
+        w.refuse(op, "it is not a constant number")
 
 
 @writes(ub.PoisonOp)

@@ -30,8 +30,8 @@ _FLOATS: dict[type[Attribute], DType] = {
 
 
 def number_of(attribute: Attribute) -> DType | None:
-    """Return the element type of numbers of an xDSL type; None if it is no type of numbers that kernels compute with.
-    An `index` has 64 bits, and a signless integer is a signed one."""
+    """Return the element type of numbers of an xDSL type; None if it is not a type of numbers that kernels compute
+    with. An `index` has 64 bits, and a signless integer is a signed one."""
     if isinstance(attribute, IndexType):
         return dtypes.Int64
     if isinstance(attribute, IntegerType):

@@ -158,7 +158,7 @@ class Writer:
         with self.at(op):
             handlers = [HANDLERS[c] for c in type(op).__mro__ if c in HANDLERS]
             if not handlers:
-                self.refuse(op, "it is no operation that a kernel can be made of")
+                self.refuse(op, "it is not an operation that a kernel can be made of")
             handlers[0](self, op)
 
     def expression_of(self, operations: Sequence[Operation], value: SSAValue) -> str | None:
@@ -218,7 +218,7 @@ class Writer:
         """Return the element type of a number."""
         found = number_of(value.type)
         if found is None:
-            self.refuse(_maker(value), f"{value.type} is no type of numbers that kernels compute with")
+            self.refuse(_maker(value), f"{value.type} is not a type of numbers that kernels compute with")
         return found  # type: ignore[return-value]
 
     def static(self, value: SSAValue) -> Constant | None:

@@ -192,7 +192,7 @@ def _default_op(cls: type) -> Description | None:
 def _op_class(name: str, base: type) -> type:
     known = registry.short_names(base)
     if name not in known:
-        raise CuteError(f"{name} is no operation; they are {', '.join(known)}")
+        raise CuteError(f"{name} is not an operation; they are {', '.join(known)}")
     return known[name]
 
 

@@ -99,7 +99,7 @@ def make_mma_atom(
     }  # fmt: skip
     for name in ("a", "b", "acc"):
         if not isinstance(given[name], DType):
-            raise CuteError(f"make_mma_atom: {name}_type {given[name]!r} is no element type")
+            raise CuteError(f"make_mma_atom: {name}_type {given[name]!r} is not an element type")
     if not isinstance(shape_mnk, tuple) or len(shape_mnk) != 3 or any(type(x) is not int for x in shape_mnk):
         raise CuteError(f"make_mma_atom: shape_mnk {shape_mnk!r} must be three static numbers, (M, N, K)")
     refused: list[str] = []
@@ -310,7 +310,7 @@ def _tma(tma: Any, what: str, writes: bool, value_type: Any, box: Any) -> CopyAt
         raise CuteError(f"{what}: value_type and box are for a pointer to a tensor map, and tma is {tma!r}")
     if not isinstance(atom, CopyAtom) or not isinstance(atom.op, TmaCopyOp) or atom.op.writes != writes:
         kind = "store" if writes else "load"
-        raise CuteError(f"{what}: tma {tma!r} is no atom of a TMA {kind}, as cpasync.make_tiled_tma_atom makes it")
+        raise CuteError(f"{what}: tma {tma!r} is not an atom of a TMA {kind}, as cpasync.make_tiled_tma_atom makes it")
     return atom
 
 

@@ -191,7 +191,7 @@ def is_int(d: Description | None) -> bool:
 
 def held(d: Description) -> Any:
     """Return an object as this description tells of it; numbers that are known only at run time are 0 as a
-    `seam.Leaf`, and what is no number is None."""
+    `seam.Leaf`, and what is not a number is None."""
     if isinstance(d, Constant):
         return d.value
     if isinstance(d, Group):

@@ -45,7 +45,7 @@ def dtype_of(thing: Thing) -> Constant:
         return Constant(registry.ELEMENTS[thing.name])
     if isinstance(thing, Constant) and isinstance(thing.value, DType):
         return thing
-    raise CuteError(f"{_said(thing)} is no element type; they are {', '.join(registry.ELEMENTS)}")
+    raise CuteError(f"{_said(thing)} is not an element type; they are {', '.join(registry.ELEMENTS)}")
 
 
 def _said(thing: Thing) -> str:

@@ -76,11 +76,13 @@ class Names:
             self._modules = {_module_name(m): m for m in given}
         for s in self._objects:
             if not isinstance(s, str) or ":" not in s:
-                raise CuteError(f'names: {s!r} is no symbol; give {{"module:qualname": object}}, or a list of modules')
+                raise CuteError(
+                    f'names: {s!r} is not a symbol; give {{"module:qualname": object}}, or a list of modules'
+                )
 
     def find(self, symbol: str) -> Any:
-        """Return the object of a symbol, or `Lacking`. Raises CuteError for what is no symbol, or one of the library's
-        or Numba's that there is not."""
+        """Return the object of a symbol, or `Lacking`. Raises CuteError for what is not a symbol, or one of the
+        library's or Numba's that there is not."""
         module, colon, path = symbol.partition(":")
         if not colon:
             raise CuteError(f'@"{symbol}": a symbol is "module:qualname", as in "numba_cute.layout.layout:make_layout"')
@@ -122,7 +124,7 @@ def _split(symbol: str) -> tuple[str, str]:
 
 def _module_name(module: Any) -> str:
     if not isinstance(module, ModuleType):
-        raise CuteError(f'names: {module!r} is no module; give a list of modules, or {{"module:qualname": object}}')
+        raise CuteError(f'names: {module!r} is not a module; give a list of modules, or {{"module:qualname": object}}')
     return module.__name__
 
 

@@ -238,7 +238,7 @@ class Reader(Scanner):
             said = ", ".join(f"{name} = {item(value)}" for name, value in fields.items())
             return Constant(Lacking(symbol_of(cls), f"@{quoted(symbol_of(cls))}({said})"))
         if not is_record(cls):
-            self.fail(f"{cls!r} is no class of records, frozen dataclasses or named tuples", start)
+            self.fail(f"{cls!r} is not a class of records, frozen dataclasses or named tuples", start)
         try:
             return Constant(record(cls, fields))
         except CuteError as e:

@@ -52,7 +52,7 @@ def element_type(dtype: DType, unpacked: bool = False) -> str:
     found = _STORED_AS.get(dtype.ptx, dtype.ptx)
     if found not in ELEMENT_TYPES:
         raise CuteError(
-            f"tensor map: dtype {dtype} is no element type of TMA ({', '.join(ELEMENT_TYPES)}); view the tensor as "
+            f"tensor map: dtype {dtype} is not an element type of TMA ({', '.join(ELEMENT_TYPES)}); view the tensor as "
             f"one of those, or give internal_type"
         )
     return found

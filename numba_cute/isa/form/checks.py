@@ -7,7 +7,7 @@ from ...seam import CuteError
 
 
 def need_aligned(what: str, value: int, unit: int) -> None:
-    """Raise CuteError if `value` (an address or a number of bytes; `what` names it) is no multiple of `unit` bytes."""
+    """Raise CuteError if `value` (an address or some bytes; `what` names it) is not a multiple of `unit` bytes."""
     if value % unit:
         raise CuteError(f"{what} is {value:#x}: it must be a multiple of {unit} bytes")
 

@@ -346,7 +346,7 @@ _READING = RLock()
 def row_of(name: Any) -> Instr:
     """Return the row that the text of the IR names. Raises CuteError if there is none."""
     if name not in TABLE:
-        raise CuteError(f"ptx: {name!r} is no row of the instruction table")
+        raise CuteError(f"ptx: {name!r} is not a row of the instruction table")
     return TABLE[name]
 
 

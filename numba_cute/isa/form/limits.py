@@ -120,7 +120,7 @@ def check_fallback(cluster: Sequence[int], fallback: Sequence[int]) -> None:
     """Raise a CuteError if clusters of the shape `cluster` cannot stand for whole ones of the shape `fallback`."""
     if any(p % f for p, f in zip(cluster, fallback)):
         raise CuteError(
-            f"launch: cluster {cluster} is no multiple of fallback_cluster {fallback} along each axis: the driver "
+            f"launch: cluster {cluster} is not a multiple of fallback_cluster {fallback} along each axis: the driver "
             "makes one preferred cluster in the place of whole others"
         )
 

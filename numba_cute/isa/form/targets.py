@@ -238,7 +238,7 @@ def supports(arch: str, need: str) -> bool:
 
     A plain target runs there and on all later ones; an "a" target on itself alone; an "f" target on its family;
     "sm_90a|sm_100f" where either does. A GPU that there is no record of has what its number says. Raises CuteError for
-    an `arch` that is no name of a target.
+    an `arch` that is not a name of a target.
     """
     have = TARGETS.get(arch)
     of = _needs(arch if have is None else have.renamed or arch)
@@ -292,7 +292,7 @@ def lacks(what: str, need: str, arch: str) -> str:
 
 
 def unknown_target(arch: object) -> str:
-    """Write the message for an `arch` that is no target."""
+    """Write the message for an `arch` that is not a target."""
     said = f"arch {arch!r}: not a known target; use one of {listing(TARGETS)}"
     match = re.fullmatch(r"(?:sm_?|compute_)?(\d+)([af]?)", str(arch))
     near = [a for a in TARGETS if match is not None and re.fullmatch(rf"sm_{match[1]}a?", a)]

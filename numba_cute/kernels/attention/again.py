@@ -9,10 +9,6 @@ from numba_cute.nvgpu import warp
 
 from .products import multiply
 
-MOST = 2.0**15
-"""A thread's exponentials of a row of a block may be so many together, less than a Float16 holds, before its warp
-computes the scores again, relative to a maximum that is found then."""
-
 
 def make_again(form):
     """The function that does it; None for a form that needs none."""

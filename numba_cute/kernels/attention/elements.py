@@ -45,7 +45,7 @@ def make_elements(pack, group, tile_n, score, mask):
     @cuda.jit
     def row_of(place, r, head):
         """The query, and the head, of a thread's row r, the one at `place`, or the eighth after; and whether it is one:
-        of a group that is no power of two some rows are nobody's."""
+        of a group that is not a power of two some rows are nobody's."""
         at = cute.Int32(place + 8 * r)
         if cute.const_expr(pack == 1):
             return at, head, True

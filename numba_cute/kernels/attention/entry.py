@@ -131,7 +131,7 @@ def decided(tensors, said):
     try:
         key = (entry.simulated(), exact(said), *map(signature, tensors))
         found = CALLS.get(key)
-    except (AttributeError, TypeError):  # what is no tensor, which is refused, or does not hash
+    except (AttributeError, TypeError):  # what is not a tensor, which is refused, or does not hash
         return decide(tensors, said)
     if found is None:
         found = CALLS[key] = decide(tensors, said)
@@ -201,7 +201,7 @@ def checked(q, k, v, sink, cu_q, cu_k, used, pages, most_queries):
             f"mode, which must be q's, {d}"
         )
     if kv_heads < 1 or heads % kv_heads:
-        raise CuteError(f"{WHAT}: q has {heads} heads, which is no multiple of the {kv_heads} of k and v")
+        raise CuteError(f"{WHAT}: q has {heads} heads, which is not a multiple of the {kv_heads} of k and v")
     int32 = {"dtypes": ("int32",), "like": q, "optional": True}
     entry.check(WHAT, "cu_seqlens_q", cu_q, rank=1, **int32)
     if cu_q is not None and not cu_q.shape[0]:
@@ -417,9 +417,11 @@ def prepared(
     scales = q_descale, k_descale, v_descale
     mask, mask_aux, listed, *block = of_blocks(WHAT, blocks, mask, mask_aux)
     given = q, k, v, sink, out, *scales, *aux, *mask_aux
-    if not torch.compiler.is_compiling():
-        entry.refuse_tangents(WHAT, given)
-    differentiable = torch.is_grad_enabled() and any(getattr(t, "requires_grad", False) for t in given)
+    differentiable = False
+    if not entry.ordinary(given):
+        if not torch.compiler.is_compiling():
+            entry.refuse_tangents(WHAT, given)
+        differentiable = torch.is_grad_enabled() and any(getattr(t, "requires_grad", False) for t in given)
     if max_seqlen_k is not None and (type(max_seqlen_k) is not int or max_seqlen_k < 0):
         raise CuteError(f"{WHAT}: max_seqlen_k is {max_seqlen_k!r}; it must be a number of rows, 0 or more")
     deterministic = deterministic or torch.are_deterministic_algorithms_enabled()

@@ -26,7 +26,8 @@ class Form(NamedTuple):
     not, or that no window sees. ring: whether keys are those of several GPUs, which a walk through them brings
     (`kernels/distributed/keys.py`) and says which blocks are visited, in the place of lists. lazy: whether rows' maxima
     are found only in blocks before which a row may have seen no key; in others exponentials are relative to the maximum
-    so far, and where they grow too much a warp computes its scores again. Of scores as they are, of 16 bits.
+    so far, and where they grow too much a warp computes its scores again (`again.py`). Of scores as they are, and of
+    BFloat16, whose exponents have room for it.
     """
 
     dtype: cute.DType
@@ -85,8 +86,10 @@ class Form(NamedTuple):
     @property
     def room(self):
         """Return the power of two to which P may grow before its maxima are raised, and the one that it is multiplied
-        with from the start, so that more of it is within e4m3's range."""
-        return (2.0, 6.0) if self.narrow else (softmax.GROWN, 0.0)
+        with from the start: so that more of it is within e4m3's range, or that it has room to grow."""
+        if self.narrow:
+            return 2.0, 6.0
+        return softmax.GROWN, softmax.BELOW if self.lazy else 0.0
 
     @property
     def chunk(self):

@@ -17,7 +17,7 @@ from numba_cute.nvgpu import cpasync, warpgroup
 from numba_cute.pipeline import Agent, CooperativeGroup
 
 from . import masks, output, softmax, split
-from .again import MOST, make_again
+from .again import make_again
 from .elements import make_elements
 from .form import layouts, multiplies, order_of_p
 from .schedule import TICKETS, begin_tickets, draw, next_drawn
@@ -272,7 +272,6 @@ def make_kernel(form):
             for _ in cute.range(w, unroll=1):
                 full_q.advance()
             index, seen = seek(index, cute.Int32(0), tickets, told, cu_q, queries, splits, order, ctas)
-            careful = False  # whether all maxima are found: they grew in this tile, or in the one before
             if index < tiles:
                 full_k.wait()
                 full_q.wait()
@@ -321,7 +320,6 @@ def make_kernel(form):
                     at_q = arch.make_warp_uniform(full_q.state.index)
                     at, n, adds = cute.Int32(end - 1), cute.Int32(last), False
                     exact, masked = True, True  # whether maxima are found: where a row may have none yet
-                    grew = False
                     ask_at = at  # of a ring, the next place at which to ask what is seen
                     while True:
                         moved = False
@@ -332,13 +330,11 @@ def make_kernel(form):
                                         scores, highest, total, factor, own_log2, cute.Float32(grown)
                                     )
                                 if not softmax.exponentials_below(
-                                    scores, highest, total, own_log2, cute.Float32(offset), cute.Float32(MOST)
+                                    scores, highest, total, own_log2, cute.Float32(offset), cute.Float32(softmax.MOST)
                                 ):
                                     break
                                 again(sQ, sK, rS, at_q, full_k.state.index, tidx % 128)
-                                exact, careful, grew = True, True, True
-                            if careful and moved and not masked:
-                                grew = True
+                                exact = True
                             if at == begin:
                                 full_q.release()
                             full_k.release()
@@ -387,15 +383,14 @@ def make_kernel(form):
                                     scores, at, first, whole_end, place, column, rows_k, listed
                                 )  # fmt: skip
                         elif cute.const_expr(has_right or has_left):
-                            exact = masked or careful
+                            exact = masked
                             masked = n >= whole_end or n < whole_begin
                             if masked:
                                 exact = True
                                 mask(scores, n, place, column, rows_q, rows_k, left, right)
                         else:
-                            exact, masked = careful, False
+                            exact = False
 
-                    careful = grew
                     if cute.const_expr(sink is not None):
                         for r in cute.range_constexpr(2):
                             _, own_head, _ = row_of(place, r, head)

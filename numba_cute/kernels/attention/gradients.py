@@ -293,7 +293,7 @@ def checked(
             f"{', '.join(f'{a} and {b}' for a, b in DIMS)}: pad them"
         )
     if kv_heads < 1 or heads % kv_heads:
-        raise CuteError(f"{WHAT}: q has {heads} heads, which is no multiple of the {kv_heads} of k and v")
+        raise CuteError(f"{WHAT}: q has {heads} heads, which is not a multiple of the {kv_heads} of k and v")
     batch = len(cu_q) - 1 if cu_q is not None else q.shape[0]
     outer = k.shape[:-2] if cu_k is not None else (batch, k.shape[1])
     logs = (heads, q.shape[0]) if cu_q is not None else (batch, heads, q.shape[1])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options of attention's entries that are no tensors: what they say, and what is refused."""
+"""The options of attention's entries that are not tensors: what they say, and what is refused."""
 
 import math
 from typing import Any, NamedTuple

@@ -76,9 +76,9 @@ def smem_of(form):
 
 def habit_of(form):
     """Give the fastest settings that were measured for a form, by its greater head dimension and by whether it has a
-    window ("ends"): `turns` where no cluster shares keys, `lazy` ("turns" or "no turns": whether such a form takes
-    them), `cluster` and `stages` of the form (False, not at all, 1 and 2 for what is not there), and `keys`, the most
-    of a tile that is a CTA's own (176, or 128). That of 8 bits has more room, and takes turns alike."""
+    window ("ends"): `turns` where no cluster shares keys, `lazy` (whether such a form takes turns, by the CTAs of a
+    cluster), `cluster` and `stages` of the form (False, not at all, 1 and 2 for what is not there), and `keys`, the
+    most of a tile that is a CTA's own (176, or 128). That of 8 bits has more room, and takes turns alike."""
     widest, habits = max(form.d, form.dv), tuning.numbers("flash_attention").habits
     found = habits.get(f"{widest},ends" if form.left or form.right else widest, {})
     return {"turns": max(form.d, form.dv) <= 64} if form.narrow else found
@@ -203,10 +203,10 @@ def form_of(q, k, v, queries, lengths, options):
     cluster = (habit.get("cluster", 1) if share else 1) if options.cluster is None else options.cluster
     form = form._replace(cluster=cluster, pack=pack)
     tile_m, tile_n = options.tile or tile_of(form, few)
-    plain = not form.narrow and form.score is None and form.mask is None and form.block is None
-    usual = habit.get("lazy")
-    lazy = plain and (usual is not None and not few if options.lazy is None else options.lazy)
-    turns = usual == "turns" if lazy else cluster == 1 and habit.get("turns", False)
+    plain = form.dtype is cute.BFloat16 and form.score is None and form.mask is None and form.block is None
+    turns_if_lazy = habit.get("lazy", {})
+    lazy = plain and (bool(turns_if_lazy) and not few if options.lazy is None else options.lazy)
+    turns = turns_if_lazy.get(cluster, False) if lazy else cluster == 1 and habit.get("turns", False)
     turns = turns if options.turns is None else options.turns
     draws = cluster == 1 if options.draws is None else options.draws
     form = form._replace(tile_m=tile_m, tile_n=tile_n)

@@ -38,7 +38,7 @@ class Order(NamedTuple):
 
 
 def divisor_of(n):
-    """Prepare a divisor of a kernel's numbers by n; n is no part of the kernel."""
+    """Prepare a divisor of a kernel's numbers by n; n is not part of the kernel."""
     return cute.fast_divmod_create_divisor(cute.Int32(n))
 
 

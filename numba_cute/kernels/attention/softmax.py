@@ -14,6 +14,10 @@ from numba_cute import arch
 
 ROWS = 2  # of a thread, in a warpgroup's accumulator
 GROWN = 8.0  # maxima are raised, and results scaled, when one has grown by this power of 2: P stays below 2^8
+BELOW, MOST = -40.0, 2.0**24
+"""A row's greatest exponential is 2^BELOW when its maximum is found, where that is not always, and a thread's of a
+block may add up to MOST before the scores are computed again. So logarithms may grow by 58 unseen. BFloat16 and Float32
+hold what is so small and so great, times values from 2^-80 to 2^90; Float16 does not."""
 LN_2, LOG2_E = math.log(2), math.log2(math.e)
 LOWEST = -3.4e38
 """The maximum of a row that has no score yet, a logarithm: finite, about the least that a Float32 holds, so that a row

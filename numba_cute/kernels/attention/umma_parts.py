@@ -16,7 +16,7 @@ FACTOR, LOG = 0, 1  # of a row's slot: what its O is to be multiplied with, and 
 
 
 class Given(NamedTuple):
-    """Hold what all roles are given: the kernel's arguments that are no tensors of numbers to multiply, as the kernel
+    """Hold what all roles are given: the kernel's arguments that are not tensors of numbers to multiply, as the kernel
     has them, the tickets, the CTA's first tile, and how many CTAs there are."""
 
     cu_q: Any

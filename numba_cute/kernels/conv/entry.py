@@ -114,7 +114,7 @@ def conv_transpose2d(
     gradient of.
 
     x: (N, C, H, W), weight: (C, outputs, kh, kw), of bfloat16 or float16, best in torch.channels_last: of other orders
-    they are copied first, and where C or the outputs are no multiples of 8. bias: (outputs,), of any floating type.
+    they are copied first, and where C or the outputs are not multiples of 8. bias: (outputs,), of any floating type.
     stride, padding, output_padding, dilation: a number, or one for H and one for W. epilogue: as of `conv2d`; with
     strides, of numbers and of values for each column alone. out: what is written to, in torch.channels_last. cut: as of
     `conv2d`.

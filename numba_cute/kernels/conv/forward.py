@@ -11,7 +11,7 @@ from numba_cute import CuteError
 from .. import entry
 from ..gemm.checks import OPERANDS
 from ..gemm.cuts import Umma, Warps
-from ..gemm.epilogue import Epilogue
+from ..gemm.epilogue import Epilogue, known_of
 from ..gemm.launches import launch_on, operands_of
 from ..gemm.plan import Plan
 from ..memo import remembered
@@ -43,10 +43,10 @@ def convolved(
 ) -> tuple[Any, Walk]:  # fmt: skip
     """Convolve, and give the walk too. what: the entry. how: stride, padding, dilation, of numbers and tuples. The
     others: as of `conv2d`."""
-    form, given = (epilogue.form, epilogue.tensors) if isinstance(epilogue, Epilogue) else (epilogue, [])
+    given = epilogue.tensors if isinstance(epilogue, Epilogue) else []
     fresh: list[Any] = []
     of = what, x, weight, bias, how, epilogue, out, out_dtype, cut, fresh
-    static = (what, how, form, out_dtype, cut)
+    static = (what, how, known_of(epilogue), out_dtype, cut)
     launch, empty, walk = remembered(_known, [x, weight, bias, out, *given], static, _prepared, of)
     out = out if out is not None else fresh[0] if fresh else empty()
     tensors = [x, weight, out, *([] if bias is None else [bias]), *flat(given, out.ndim)]

@@ -179,8 +179,9 @@ def called(
     how = tuple(tuple(n) if isinstance(n, list) else n for n in how)
     x, weight = entry.under_autocast(x, weight)
     form, given = (epilogue.form, epilogue.tensors) if isinstance(epilogue, Epilogue) else ((), [])
-    tracing = torch.compiler.is_compiling()
-    if not tracing:
+    if entry.ordinary((x, weight, bias, out, *given)):
+        return _convolved(what, x, weight, bias, how, epilogue, out, out_dtype, cut)
+    if not torch.compiler.is_compiling():
         entry.refuse_tangents(what, [x, weight, bias, out, *given])
     if OPERATOR.watched((x, weight, bias, given)) and (epilogue is None or isinstance(epilogue, Epilogue)):
         if out is not None:
@@ -196,6 +197,13 @@ def called(
         of_gemm.combine(epilogue, beside)
         return made
     entry.refuse_gradients(what, [out])
+    return _convolved(what, x, weight, bias, how, epilogue, out, out_dtype, cut)
+
+
+def _convolved(
+    what: str, x: Any, weight: Any, bias: Any, how: tuple[Any, ...], epilogue: Any, out: Any, out_dtype: Any, cut: Any
+) -> Any:
+    """Convolve tensors of which nobody else wants to know."""
     if what.startswith(_TRANSPOSED):
         from . import transposed
 

@@ -13,7 +13,7 @@ from numba_cute import CuteError
 from .. import entry
 from ..gemm.cuts import Umma, Warps
 from ..gemm.dense import ROW
-from ..gemm.epilogue import Epilogue
+from ..gemm.epilogue import Epilogue, known_of
 from ..gemm.launches import launch_on
 from ..gemm.plan import Plan
 from ..memo import remembered
@@ -49,9 +49,10 @@ def transposed(
 ) -> tuple[Any, Walk]:  # fmt: skip
     """Convolve transposed, and give the walk too, of the convolution whose gradient it is. what: the entry. how:
     stride, padding, output_padding, dilation, of numbers and tuples. The others: as of `conv_transpose2d`."""
-    form, given = (epilogue.form, epilogue.tensors) if isinstance(epilogue, Epilogue) else (epilogue, [])
+    given = epilogue.tensors if isinstance(epilogue, Epilogue) else []
     fresh: list[Any] = []
-    of, static = (what, x, weight, bias, how, epilogue, out, cut, fresh), (what, how, form, cut)
+    of = what, x, weight, bias, how, epilogue, out, cut, fresh
+    static = what, how, known_of(epilogue), cut
     launch, shape, walk = remembered(_known, [x, weight, bias, out, *given], static, _planned, of)
     out = out if out is not None else fresh[0] if fresh else result_of(x.device, shape, x.dtype)
     launch(x, weight, out, *([] if bias is None else [bias]), *flat(given, out.ndim))

@@ -138,7 +138,7 @@ def check_parts(what: str, q: Any, k: Any, v: Any, out: Any, order: str = CONTIG
     if order == ZIGZAG and rows % 2:
         raise CuteError(f"{what}: q has {rows} rows, and zigzag order needs two chunks of equal length: pad them")
     if heads % kv_heads:
-        raise CuteError(f"{what}: q has {heads} heads, which is no multiple of the {kv_heads} of k and v")
+        raise CuteError(f"{what}: q has {heads} heads, which is not a multiple of the {kv_heads} of k and v")
     for name, t in (("k", k), ("v", v)):
         wide = [math.prod(t.shape[i + 1 :]) for i in range(4)]
         if any(n > 1 and s != w for n, s, w in zip(t.shape, entry.strides(t), wide)):

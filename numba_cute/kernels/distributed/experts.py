@@ -13,7 +13,7 @@ from numba_cute import CuteError
 from .. import entry
 from ..gemm import grouped
 from ..gemm.dense import THREADS
-from ..gemm.epilogue import Epilogue
+from ..gemm.epilogue import Epilogue, known_of
 from ..gemm.grouped_entry import check_epilogue
 from ..gemm.operands import check_rows, most_clusters, some_clusters
 from ..memo import remembered
@@ -96,13 +96,14 @@ class ExpertParallel:
         tokens, then the next one's, and around, in the order of tokens; what is after `ends[-1]` is left as it is.
         """
         what = f"{WHAT}.dispatch_matmul"
-        form, given = (epilogue.form, epilogue.tensors) if isinstance(epilogue, Epilogue) else (epilogue, [])
+        given = epilogue.tensors if isinstance(epilogue, Epilogue) else []
         entry.refuse_gradients(what, [x, w, out, *given])
         self._refuse()
         route = remembered(self._launches, [x, indices], (what, "route"), lambda: self._routing(what, x, indices))
         launch, empty = remembered(
-            self._launches, [w, out, *given], (what, form, cut), lambda: self._first(what, w, epilogue, out, cut)
-        )
+            self._launches, [w, out, *given], (what, known_of(epilogue), cut),
+            lambda: self._first(what, w, epilogue, out, cut),
+        )  # fmt: skip
         self._route(route, x, indices)
         h = empty() if out is None else out
         launch(w, h, *given)
@@ -366,6 +367,6 @@ def refused(report: Any, extents: Extents) -> str:
     if expert:
         return (
             f"{WHAT}: indices name expert {expert}, and there are {extents.experts}: what such tokens gave is NaN. "
-            "Below 0 is no expert"
+            "Below 0 is not an expert"
         )
     return ""

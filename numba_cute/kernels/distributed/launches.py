@@ -14,7 +14,7 @@ from numba_cute.runtime import from_symmetric
 from .. import entry
 from ..gemm.dense import THREADS
 from ..gemm.entry import matmul
-from ..gemm.epilogue import Epilogue
+from ..gemm.epilogue import Epilogue, known_of
 from ..gemm.operands import some_clusters, swapped, view
 from ..gemm.plan import kernel_of
 from ..memo import remembered
@@ -54,13 +54,13 @@ def all_gather_matmul(
     does not come within 20 seconds gives the others a PeerError. CuteError for what it does not take.
     """
     what = "all_gather_matmul"
-    form, given = (epilogue.form, epilogue.tensors) if isinstance(epilogue, Epilogue) else (epilogue, [])
+    given = epilogue.tensors if isinstance(epilogue, Epilogue) else []
     entry.refuse_gradients(what, [a, b, out, *given], TURNED)
     own = group_of(group, what)
     if own.world == 1:
         return matmul(a, b, epilogue=epilogue, out=out, out_dtype=out_dtype, cut=cut)
     make = lambda: _gathering(what, a, b, own, epilogue, out, out_dtype, cut)  # noqa: E731
-    static = what, own.name, address_of(a), form, out_dtype, cut
+    static = what, own.name, address_of(a), known_of(epilogue), out_dtype, cut
     return _run(remembered(LAUNCHES, [a, b, out, *given], static, make), a, b, out, given)
 
 

@@ -159,7 +159,7 @@ class Routing(Space):
 
 
 def address_of(x: Any) -> int | None:
-    """Return where a symmetric tensor lies, for a launch is made for that place; None of what is no tensor."""
+    """Return where a symmetric tensor lies, for a launch is made for that place; None of what is not a tensor."""
     return x.data_ptr() if hasattr(x, "data_ptr") else None
 
 

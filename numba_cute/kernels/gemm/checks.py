@@ -54,7 +54,7 @@ def result_of(a: Any, b: Any, epilogue: Any, rows: Any, out: Any, out_dtype: Any
 
 
 def of_rows(a: Any, b: Any, rows_a: Any, rows_c: Any, shape: Any, out: Any) -> tuple[int, ...]:
-    """Return the result's shape where an index names rows; refuse what is no index, or has no rows. shape: without."""
+    """Return the result's shape where an index names rows; refuse what is not an index, or is empty. shape: without."""
     if a.ndim != 2 or b.ndim != 2:
         raise CuteError(
             f"matmul: rows are named by an index, and a is {entry.described(a)} and b {entry.described(b)}; both must "

@@ -117,7 +117,7 @@ def get_partial(sums: Any, partial: Any, thread: Any, piece: int, first: Any, co
 
 @traced
 def at_once_of(splits: int, most: int) -> int:
-    """Count the sharers whose sums are read in one turn. most: of a loop's turn. One turn alone is no loop, and the
+    """Count the sharers whose sums are read in one turn. most: of a loop's turn. One turn alone is not a loop, and the
     loads of the rest come with its own, for half as many more of which there are registers: or there are two turns."""
     if splits <= most + most // 2:
         return splits
@@ -125,7 +125,7 @@ def at_once_of(splits: int, most: int) -> int:
 
 
 @traced
-def is_last(ticket: Any, splits: int, flags: Any, turn: Any, thread: Any, all_of_them: Any) -> Any:
+def is_last(ticket: Any, splits: Any, flags: Any, turn: Any, thread: Any, all_of_them: Any) -> Any:
     """Say whether all others that share K of this CTA's columns have written their sums. All threads that have sums,
     which meet at the barrier `all_of_them`. flags, turn: the one of two that says it to the warp that stores, which may
     still look at the other one, of the tile before."""

@@ -13,7 +13,7 @@ from ..carried import exact
 from ..memo import remembered
 from .checks import check, result_of
 from .cuts import Umma, Warps
-from .epilogue import Epilogue
+from .epilogue import Epilogue, known_of
 from .indexed import of_product
 from .launches import launch_on, operands_of, plans_of, sms_here
 from .operands import swapped, view
@@ -65,7 +65,9 @@ def matmul(
     rows = rows_of_a, rows_of_c
     if 1 in (getattr(a, "ndim", 2), getattr(b, "ndim", 2)) and rows == (None, None):
         return _of_vectors(a, b, epilogue=epilogue, out=out, out_dtype=out_dtype, cut=cut, tune=tune)
-    form, given = (epilogue.form, epilogue.tensors) if isinstance(epilogue, Epilogue) else (epilogue, [])
+    given = epilogue.tensors if isinstance(epilogue, Epilogue) else []
+    if not tune and entry.ordinary((a, b, out, *rows, *given)):
+        return _launched(a, b, epilogue, given, rows, out, out_dtype, cut)
     torch = entry.pytorch()
     if not torch.compiler.is_compiling():
         entry.refuse_tangents("matmul", [a, b, out, *given])
@@ -73,11 +75,11 @@ def matmul(
         if rows != (None, None):
             raise CuteError("matmul: tune=True is not supported where an index names rows: leave it out")
         _tune(torch, a, b, epilogue, out, out_dtype, cut)
-    if OPERATOR.watched((a, b, given, *rows)) and (form is None or isinstance(epilogue, Epilogue)):
+    if OPERATOR.watched((a, b, given, *rows)) and (epilogue is None or isinstance(epilogue, Epilogue)):
         return _traced(torch, a, b, epilogue, rows, out, out_dtype, cut)
     if getattr(out, "requires_grad", False):  # of tangents it was asked above
         entry.refuse_gradients("matmul", [out])
-    return _launched(a, b, epilogue, form, given, rows, out, out_dtype, cut)
+    return _launched(a, b, epilogue, given, rows, out, out_dtype, cut)
 
 
 def _of_vectors(a: Any, b: Any, out: Any, **options: Any) -> Any:
@@ -131,13 +133,14 @@ def _tune(torch: Any, a: Any, b: Any, epilogue: Any, out: Any, out_dtype: Any, c
 
 
 def _launched(
-    a: Any, b: Any, epilogue: Any, form: Any, given: list[Any], rows: Any, out: Any, out_dtype: Any, cut: Any
+    a: Any, b: Any, epilogue: Any, given: list[Any], rows: Any, out: Any, out_dtype: Any, cut: Any
 ) -> Any:  # fmt: skip
     """Launch what was prepared for tensors like these, and give the result. rows: the indices, or None."""
     tensors = [a, b, out, *given, *rows]
     fresh: list[Any] = []
     of = a, b, rows, out, out_dtype, epilogue, cut, fresh
-    launch, empty = remembered(_known, tensors, (form, out_dtype, cut), _prepared, of)
+    static = known_of(epilogue), out_dtype, cut
+    launch, empty = remembered(_known, tensors, static, _prepared, of)
     tensors[2] = out = out if out is not None else fresh[0] if fresh else empty()
     launch(*[t.detach() if t.requires_grad else t for t in tensors if t is not None])
     return out
@@ -190,7 +193,7 @@ def _planned(
         out, *beside = results
         left = iter(beside)
         own = [next(left) if fold else t for t, fold in zip(given, folds, strict=True)]
-        _launched(a, b, _epilogue_of(form, own), form or None, own, (rows_a, rows_c), out, None, cut)
+        _launched(a, b, _epilogue_of(form, own), own, (rows_a, rows_c), out, None, cut)
 
     return run
 

@@ -15,6 +15,7 @@ import numba_cute as cute
 from numba_cute import CuteError
 
 from .. import entry
+from ..carried import MOST, Known, known
 from .hook import Hook, HostNumber, Matrix, Result, Step, Vector
 from .operands import view
 
@@ -114,7 +115,7 @@ class Epilogue:
     def __init__(self, function: Callable[..., Any], *inputs: Any, results: Any = (), pairs: bool = False) -> None:
         results = results if isinstance(results, tuple) and not isinstance(results, Given) else (results,)
         if not callable(function):
-            raise CuteError(f"Epilogue: function {function!r} is no function of the sums")
+            raise CuteError(f"Epilogue: function {function!r} is not a function of the sums")
         for x in inputs:
             if not isinstance(x, (int, float)) and not (isinstance(x, Given) and not x.fold):
                 raise CuteError(
@@ -126,21 +127,45 @@ class Epilogue:
                 raise CuteError(f"Epilogue: result {x!r} is not what sums(out) or magnitude(out) gives")
         self.tensors = [x.tensor for x in (*inputs, *results) if isinstance(x, Given)]
         self.form: Form = ((function, tuple(map(_bare, inputs)), tuple(map(_bare, results)), pairs),)
+        self._known: Known | None = None
         check(self.form)
 
     def __or__(self, other: Epilogue) -> Epilogue:
         """Do `other` after this one."""
         if not isinstance(other, Epilogue):
             return NotImplemented
-        return Epilogue.of(self.form + other.form, self.tensors + other.tensors)
+        tensors = self.tensors + other.tensors
+        if entry.compiling():
+            return Epilogue.of(self.form + other.form, tensors)
+        joined = _joined.get((self.known, other.known))
+        if joined is None:
+            joined = Epilogue.of(self.form + other.form, ())
+            joined.known  # noqa: B018  # so that all made of it have it
+            if len(_joined) >= MOST:
+                _joined.pop(next(iter(_joined)))
+            _joined[self.known, other.known] = joined
+        return joined.on(tensors)
 
     @staticmethod
     def of(form: Form, tensors: Sequence[Any]) -> Epilogue:
         """Make an epilogue. form: that of another, or of several in a row. tensors: in their order."""
         check(form)
         out = object.__new__(Epilogue)
-        out.form, out.tensors = form, list(tensors)
+        out.form, out._known, out.tensors = form, None, list(tensors)
         return out
+
+    def on(self, tensors: Sequence[Any]) -> Epilogue:
+        """Make one that does the same with other tensors."""
+        out = object.__new__(Epilogue)
+        out.form, out._known, out.tensors = self.form, self._known, list(tensors)
+        return out
+
+    @property
+    def known(self) -> Known:
+        """Return what stands for its form where launches are remembered."""
+        if self._known is None:
+            self._known = known(self.form)
+        return self._known
 
     @property
     def steps(self) -> list[tuple[Any, tuple[Any, ...], tuple[Given, ...], bool]]:
@@ -177,6 +202,9 @@ class Epilogue:
 
 Form = tuple[tuple[Any, tuple[Any, ...], tuple[Given, ...], bool], ...]
 """An epilogue without its tensors: it hashes."""
+
+_joined: dict[tuple[Known, Known], Epilogue] = {}
+"""Two epilogues in a row, without their tensors."""
 
 
 def _bare(x: Any) -> Any:
@@ -245,6 +273,11 @@ def _values(x: Given) -> Any:
     return t.mark_layout_dynamic(leading_dim=0) if t.stride[0] == 1 else t.mark_layout_dynamic()
 
 
+def known_of(epilogue: Any) -> Any:
+    """Give what stands for an epilogue where launches are remembered; what is not an epilogue, None too, as it is."""
+    return epilogue.known if isinstance(epilogue, Epilogue) else epilogue
+
+
 # ---------------------------------------------------------------- ready ones
 
 
@@ -294,9 +327,16 @@ def _kept(x: Any) -> Any:
     return x, x
 
 
+_BIAS, _RESIDUAL = Epilogue(_add, columns(None)), Epilogue(_add, matrix(None))
+_RELU, _SILU, _GELU, _EXACT_GELU = map(Epilogue, (_relu, _silu, _gelu, _exact_gelu))
+_SWIGLU, _GEGLU = Epilogue(_swiglu, pairs=True), Epilogue(_geglu, pairs=True)
+for _ready in (_BIAS, _RESIDUAL, _RELU, _SILU, _GELU, _EXACT_GELU, _SWIGLU, _GEGLU):
+    _ready.known  # noqa: B018
+
+
 def bias(vector: Any) -> Epilogue:
     """Add a value to each column of C. vector: (N,)."""
-    return Epilogue(_add, columns(vector))
+    return _BIAS.on([vector])
 
 
 def scale(factor: Any, along: str = "all") -> Epilogue:
@@ -307,35 +347,35 @@ def scale(factor: Any, along: str = "all") -> Epilogue:
 def residual(tensor: Any, factor: float = 1.0) -> Epilogue:
     """Add `factor` times a matrix. tensor: of C's shape and element type."""
     if factor == 1.0:
-        return Epilogue(_add, matrix(tensor))
+        return _RESIDUAL.on([tensor])
     return Epilogue(_scaled_and_added, matrix(tensor), factor)
 
 
 def relu() -> Epilogue:
     """Make negative values zero."""
-    return Epilogue(_relu)
+    return _RELU
 
 
 def silu() -> Epilogue:
     """Give x sigmoid(x), by the fast tanh."""
-    return Epilogue(_silu)
+    return _SILU
 
 
 def gelu(approximate: str = "tanh") -> Epilogue:
     """Give x times the normal distribution's function. approximate: "tanh", by the fast one, or "none"."""
     if approximate not in ("tanh", "none"):
         raise CuteError(f'gelu: approximate {approximate!r} must be "tanh" or "none"')
-    return Epilogue(_gelu if approximate == "tanh" else _exact_gelu)
+    return _GELU if approximate == "tanh" else _EXACT_GELU
 
 
 def swiglu() -> Epilogue:
     """Give silu(left) * right of the two halves of B's rows (the gate's weights, then the others)."""
-    return Epilogue(_swiglu, pairs=True)
+    return _SWIGLU
 
 
 def geglu() -> Epilogue:
     """Give gelu(left) * right of the two halves of B's rows."""
-    return Epilogue(_geglu, pairs=True)
+    return _GEGLU
 
 
 def amax(out: Any, along: str = "all") -> Epilogue:

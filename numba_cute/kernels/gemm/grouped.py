@@ -40,6 +40,7 @@ from .operands import (
     PRODUCER_REGISTERS,
     THREADS,
     check_rows,
+    counter_beside,
     load_atom,
     mapped,
     most_clusters,
@@ -320,7 +321,8 @@ def plan(a, b, ends, c, scales_a=None, scales_b=None, cut=None, epilogue=None, r
         return arguments_of(cut, columns, kinds, a, b, ends, c, scales, own, (of_a, of_c), counter)
 
     tensors = (a, b, ends, *scales, c, *given, *indices)
-    return mapped(grouped, (clusters * ctas, 1, 1), (ctas, 1, 1), tensors, arguments, ready, counts=draws)
+    beside = counter_beside if draws else None
+    return mapped(grouped, (clusters * ctas, 1, 1), (ctas, 1, 1), tensors, arguments, ready, beside)
 
 
 def rows_of(a, rows):
@@ -400,7 +402,7 @@ def _all_rows(a):
 
 
 def check_groups(what, a, b, ends, kinds, optional=False):
-    """Refuse matrices that are no rows by groups, each with a matrix of its own."""
+    """Refuse matrices that are not rows by groups, each with a matrix of its own."""
     entry.check(what, "a", a, dtypes=kinds, rank=2)
     entry.check(what, "b", b, dtypes=(entry.type_name(a),), rank=3, shape=(None, None, a.shape[1]), last=False, like=a)
     entry.check(what, "ends", ends, dtypes=("int32",), rank=1, shape=(b.shape[0],), like=a, optional=optional)

@@ -113,6 +113,8 @@ class Splits:
         """Give that of the current stream, for a result like `c`; nothing, where nothing is split."""
         if self.counts is None:
             return ()
+        if not hasattr(c, "is_cuda"):  # NumPy's, to be simulated
+            return _poisoned(self.counts)
         if not c.is_cuda or entry.capturing(c):  # a graph has its own, which it makes zero
             return scratch(c, self.counts)
         stream = entry.stream_of(c)
@@ -188,13 +190,17 @@ def repeated(
     tensors and of the memory of splits, and the grid. bind: gives what launches on a grid. given: the tensors."""
     given = [*given, *splits(given[2])]
     args, grid = made(*given)
-    bound, fresh = bind(grid=grid), ([t.data_ptr() for t in given], args)
+    bound = bind(grid=grid)
+    fresh: tuple[list[int], Any] | None = ([t.data_ptr() for t in given], args)
 
     def launch(x: Any, y: Any, z: Any, *given: Any) -> None:
         nonlocal fresh
         others = [t.detach() if t is z else t for t in given]  # no object comes twice: else nothing is remembered
         every = x, y, z, *others, *splits(z)
-        (places, args), fresh = fresh, ([], None)  # the first launch is mostly on these tensors
+        if fresh is None:
+            bound(*made(*every)[0])
+            return
+        (places, args), fresh = fresh, None  # the first launch is mostly on these tensors
         bound(*(args if places == [t.data_ptr() for t in every] else made(*every)[0]))
 
     return launch

@@ -41,8 +41,9 @@ from .operands import (
     tensor_of,
 )  # fmt: skip
 from .output import Stores, of_warpgroup, partition
-from .pack import BASE, COLUMNS as TILE_K, ROWS as TILE_M, Int4Weights
+from .pack import COLUMNS as TILE_K, ROWS as TILE_M, Int4Weights
 from .plan import fastest, smem_layout
+from .widened import MASK, factors_of, widen
 
 if TYPE_CHECKING:
     import torch
@@ -50,48 +51,6 @@ if TYPE_CHECKING:
 TILES_N = (16, 32, 64, 128, 256)
 UNIT = 512  # words of 8 numbers: 64 rows by 64 of K
 SMEM = cute.target("sm_90a").smem_per_block - 1024  # but for barriers and factors
-MINUS_ZERO, MASK = 0x80008000, 0x000F000F
-
-
-@traced
-def widen(wide, words, dtype, lower, upper, mask):
-    """Write 64 by 64 numbers of four bits as `dtype` to `wide`, wgmma's fragment of this thread.
-
-    words: four, each of a block of 16 of K. lower, upper: of each group of these the (zero point + base, scale), each
-    two times in a word, of this thread's row, and of the one 8 below. mask: MASK, which stays in a register where it is
-    not known.
-    """
-    subtract = arch.sub_packed_bf16x2 if dtype == cute.BFloat16 else arch.sub_packed_f16x2
-    multiply_add = arch.fma_packed_bf16x2 if dtype == cute.BFloat16 else arch.fma_packed_f16x2
-    base = cute.Uint32(BASE[dtype.name] * 0x10001)
-    halves = cute.make_rmem_tensor((2, 16), cute.Uint16)
-    for block in range(4):
-        word = cute.Uint32(words[block])
-        for pair in range(4):
-            zero, scale = (upper if pair % 2 else lower)[block * len(lower) // 4]
-            number = (word >> (4 * pair)) & mask | base
-            made = multiply_add(subtract(number, zero), scale, cute.Uint32(MINUS_ZERO))
-            halves[0, 4 * block + pair], halves[1, 4 * block + pair] = cute.Uint16(made), cute.Uint16(made >> 16)
-    wide.store(halves.load().bitcast(dtype).reshape(wide.shape))
-
-
-@traced
-def twice(x):
-    """Put 16 bits into both halves of a word."""
-    return cute.Uint32(x) * cute.Uint32(0x10001)
-
-
-@traced
-def factors_of(factors, row, stage, middle, groups, half):
-    """Read the (zero point, scale) of each group of a row's half block. factors: (rows, of each group its kinds,
-    stages); of one kind, they are scales, and the zero point is `middle`. groups: of a block."""
-    kinds, first = cute.size(factors, mode=[1]) // groups, half * groups // 2
-    found = []
-    for at in range(first, first + max(groups // 2, 1)):
-        scale = twice(factors[row, at * kinds, stage])
-        zero = cute.Uint32(middle * 0x10001) if kinds == 1 else twice(factors[row, at * kinds + 1, stage])
-        found.append((zero, scale))
-    return tuple(found)
 
 
 @traced
@@ -344,10 +303,15 @@ def cut_of(tokens, row_tiles, blocks, factors, room):
 
 def plan(x, words, factors, c, middle, n, cut=None):
     """Plan the launch. x: (M, K). words, factors: as in Int4Weights. c: (M, N). middle: the number that stands for zero
-    where factors have no zero points, on BASE. n: N. cut: a Cut, or None for the one that is thought best."""
+    where factors have no zero points, on BASE. n: N. cut: a Cut, one of `mixed_warps_plan`, or None for the one that is
+    thought best. Blackwell's tensor cores are used as a warp's."""
     if 0 in c.shape:
         return lambda *tensors: None
-    entry.check_target("mixed_gemm", x)
+    family = entry.check_target("mixed_gemm", x, entry.WARPGROUPS, entry.WARPS, entry.TENSOR_MEMORY)
+    if family != entry.WARPGROUPS or not isinstance(cut, (Cut, type(None))):
+        from . import mixed_warps_plan
+
+        return mixed_warps_plan.plan(x, words, factors, c, middle, n, cut)
     check_rows("mixed_gemm", x=x, out=c)
     (row_tiles, _, _), (_, blocks, groups, kinds, _) = words.shape, factors.shape
     if cut is None:
@@ -405,7 +369,8 @@ MIXED = entry.Operator("numba_cute::mixed_gemm", plan, _result)
 
 
 def mixed_gemm(x, weights, *, out=None):
-    """Multiply activations by weights of 4 bits: `x @ W.T`, with sums in float32.
+    """Multiply activations by weights of 4 bits: `x @ W.T`, with sums in float32, on a GPU of sm_80 to sm_89, sm_90a,
+    sm_100a, sm_103a, sm_120 or sm_121.
 
     x: (M, K) of bfloat16 or float16, whose rows are multiples of 16 bytes. weights: of `int4_weights`, (N, K), with
     scales of x's type. out: (M, N), to write to. Gives the result, of x's type. CuteError says what is not so.

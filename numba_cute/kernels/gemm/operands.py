@@ -133,7 +133,7 @@ def some_clusters(what, count, ctas):
 
 
 def check_rows(what, by="TMA", **arrays):
-    """Refuse matrices that TMA, or cp.async, cannot take: rows that are no multiples of 16 bytes, or that begin
+    """Refuse matrices that TMA, or cp.async, cannot take: rows that are not multiples of 16 bytes, or that begin
     elsewhere. by: which of them copies."""
     for name, x in arrays.items():
         size = x.element_size() if hasattr(x, "element_size") else x.itemsize
@@ -165,18 +165,23 @@ def counter_of(array):
     return _counters[key]
 
 
+def counter_beside(first, *others):
+    """Give a tuple of `counter_of` a launch's first tensor, as of `Mapped.beside`."""
+    return (counter_of(first),)
+
+
 @dataclass(frozen=True)
 class Mapped(entry.Work):
     """A launch whose arguments, with TMA atoms, are made of the tensors.
 
     tensors: those that it was planned for. arguments: makes the arguments of tensors. ready: a tensor of the launch's
-    own, in the place of the one that is None. counts: whether a counter comes after the tensors. pdl: whether it begins
-    while the one before it ends."""
+    own, in the place of the one that is None. beside: a function of them that gives some of the launch's own, which
+    come after them; None for none. pdl: whether it begins while the one before it ends."""
 
     tensors: tuple[Any, ...] = ()
     arguments: Any = None
     ready: Any = None
-    counts: bool = False
+    beside: Any = None
     pdl: bool = True
 
     def launcher(self):
@@ -184,7 +189,7 @@ class Mapped(entry.Work):
         bound = cute.launch(
             self.kernel, grid=self.grid, block=self.block, cluster=self.cluster, smem=self.smem, pdl=self.pdl
         )  # fmt: skip
-        made, given = cute.runtime.remembered(self.arguments), (self.ready, self.counts)  # and not `self`
+        made, given = cute.runtime.remembered(self.arguments), (self.ready, self.beside)  # and not `self`
 
         def launch(*tensors):
             bound(*made(*whole(tensors, *given)))
@@ -193,7 +198,7 @@ class Mapped(entry.Work):
 
     def given(self):
         """Give the arguments of the tensors that it was planned for."""
-        return self.arguments(*whole(self.tensors, self.ready, self.counts))
+        return self.arguments(*whole(self.tensors, self.ready, self.beside))
 
     def simulate(self, *arrays, **options):
         """Run it in the simulator, on the arrays that it was planned for; no others are taken."""
@@ -207,17 +212,17 @@ class Mapped(entry.Work):
         return cute.compile(self.kernel, self.given(), arch=arch)
 
 
-def whole(tensors, ready, counts):
-    """Give the tensors that arguments are made of. ready, counts: as of `Mapped`."""
+def whole(tensors, ready, beside):
+    """Give the tensors that arguments are made of. ready, beside: as of `Mapped`."""
     given = tuple(ready if t is None else t for t in tensors)
-    return (*given, counter_of(given[0])) if counts else given
+    return given if beside is None else (*given, *beside(*given))
 
 
-def mapped(kernel, grid, cluster, tensors, arguments, ready=None, counts=False, block=THREADS, pdl=True):
+def mapped(kernel, grid, cluster, tensors, arguments, ready=None, beside=None, block=THREADS, pdl=True):
     """Make the launch of a kernel. tensors: those that it is planned for. arguments: makes its arguments of them, by
-    what `cute.runtime.remembered` allows. ready, counts, pdl: as of `Mapped`."""
+    what `cute.runtime.remembered` allows. ready, beside, pdl: as of `Mapped`."""
     return Mapped(
-        kernel, grid, block, cluster=cluster, tensors=tensors, arguments=arguments, ready=ready, counts=counts, pdl=pdl
+        kernel, grid, block, cluster=cluster, tensors=tensors, arguments=arguments, ready=ready, beside=beside, pdl=pdl
     )  # fmt: skip
 
 

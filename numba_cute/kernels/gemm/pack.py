@@ -114,7 +114,7 @@ def int4_weights_from_gptq(qweight, qzeros, scales, g_idx=None, *, version=1):
 
 
 def _check_range(what, name, x, least, kind):
-    """Raise a CuteError where an array holds what is no digit of weights of this type."""
+    """Raise a CuteError where an array holds what is not a digit of weights of this type."""
     if 0 not in x.shape and not (least <= int(x.min()) and int(x.max()) <= least + 15):
         raise CuteError(
             f"{what}: {name} holds {int(x.min())} to {int(x.max())}; of {kind} weights it must hold {least} to "

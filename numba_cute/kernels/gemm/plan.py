@@ -292,7 +292,7 @@ def check_named(
     turned, a_mode, c_mode = lies
     if ((by_threads or rows_c) and c_mode == 0) or (turned and (rows_a or rows_c)) or (rows_a and a_mode == 0):
         raise CuteError(
-            f"gemm: {cut}: rows that an index names, and those of C that are no multiples of 16 bytes, are contiguous "
+            f"gemm: {cut}: rows that an index names, and those of C that are not multiples of 16 bytes, are contiguous "
             "and stay the kernel's rows: leave turned out"
         )
 
@@ -345,7 +345,7 @@ def scratch_of(c: Any, cut: Plan, most_clusters: int, epilogue: Epilogue | None 
     return max(1, shared * cut.splits * TILE_M * cut.tile_n), max(1, shared * cut.parts)
 
 
-def memory_of(scratch: Any, shared: int, threads: int, fours: int, splits: int, dtype: Any) -> tuple[Any, Any]:
+def memory_of(scratch: Any, shared: int, threads: int, fours: int, splits: Any, dtype: Any) -> tuple[Any, Any]:
     """Give the memory by which splits add their sums, four times `fours` of each thread, and a counter for each of
     `shared` tiles."""
     sums, counts = scratch

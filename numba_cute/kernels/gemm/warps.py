@@ -215,18 +215,42 @@ def put(made: Any, shared: Any, c_dtype: Any) -> None:
             cute.autovec_copy(held[None, row, block], shared[(None, row), block])
 
 
+@frozen
+class Fragments:
+    """B's fragments of a stage, as a thread takes them out of the ring by ldmatrix, a block of K at a time. load: the
+    tiled copy. shared, target: what it copies from and to. numbers: the fragments, ((2, 2), columns, blocks)."""
+
+    load: Any
+    shared: Any
+    target: Any
+    numbers: Any
+
+    def take(self, block: Any, stage: Any) -> None:
+        """Take a block's fragments out."""
+        cute.copy(self.load, self.shared[None, None, block, stage], self.target[None, None, block])
+
+
+@traced
+def fragments_of(operand: Any, sB: Any, tiled_mma: Any, ldmatrix: Any, thread: Any) -> Any:  # noqa: N803
+    """Give what takes B's fragments out: of an operand that has `fragments` of its own, these."""
+    if hasattr(operand, "fragments"):
+        return operand.fragments(sB, tiled_mma)
+    numbers = tiled_mma.make_fragment_B(tiled_mma.get_slice(thread).partition_B(sB[None, None, 0]))
+    load = cute.make_tiled_copy_B(ldmatrix, tiled_mma)
+    own = load.get_slice(thread)
+    return Fragments(load, own.partition_S(sB), own.retile(numbers), numbers)
+
+
 @cute.jit
 def add_up(acc, of_a, of_b, sA, sB, tiled_mma, ldmatrix_a, ldmatrix_b, thread, first, k_tiles):
     """Add the products of `k_tiles` tiles of K, from the `first` on, to a thread's sums. of_a, of_b: what it copies to
     the ring. sA, sB: the ring's stages of either operand. ldmatrix_a, ldmatrix_b: how fragments are taken out."""
     stages, k_blocks = cute.size(sA, mode=[2]), cute.size(sA, mode=[1]) // tiled_mma.shape_mnk[2]
-    mma = tiled_mma.get_slice(thread)
-    tCrA = tiled_mma.make_fragment_A(mma.partition_A(sA[None, None, 0]))
-    tCrB = tiled_mma.make_fragment_B(mma.partition_B(sB[None, None, 0]))
-    load_a, load_b = cute.make_tiled_copy_A(ldmatrix_a, tiled_mma), cute.make_tiled_copy_B(ldmatrix_b, tiled_mma)
-    thread_a, thread_b = load_a.get_slice(thread), load_b.get_slice(thread)
+    tCrA = tiled_mma.make_fragment_A(tiled_mma.get_slice(thread).partition_A(sA[None, None, 0]))
+    load_a = cute.make_tiled_copy_A(ldmatrix_a, tiled_mma)
+    thread_a = load_a.get_slice(thread)
     tLsA, tLrA = thread_a.partition_S(sA), thread_a.retile(tCrA)
-    tLsB, tLrB = thread_b.partition_S(sB), thread_b.retile(tCrB)
+    b = fragments_of(of_b, sB, tiled_mma, ldmatrix_b, thread)
 
     # All stages but one are on their way before the loop begins
     for s in cute.range_constexpr(stages - 1):
@@ -238,7 +262,7 @@ def add_up(acc, of_a, of_b, sA, sB, tiled_mma, ldmatrix_a, ldmatrix_b, thread, f
     arch.cp_async_wait_group(stages - 2)
     arch.sync_threads()
     cute.copy(load_a, tLsA[None, None, 0, 0], tLrA[None, None, 0])
-    cute.copy(load_b, tLsB[None, None, 0, 0], tLrB[None, None, 0])
+    b.take(0, 0)
 
     read, write = cute.Int32(0), cute.Int32(stages - 1)
     for k in range(k_tiles):
@@ -250,7 +274,7 @@ def add_up(acc, of_a, of_b, sA, sB, tiled_mma, ldmatrix_a, ldmatrix_b, thread, f
             after = (kb + 1) % k_blocks
             if kb < k_blocks - 1 or k + 1 < k_tiles:
                 cute.copy(load_a, tLsA[None, None, after, read], tLrA[None, None, after])
-                cute.copy(load_b, tLsB[None, None, after, read], tLrB[None, None, after])
+                b.take(after, read)
             if kb == 0:  # the stage that was read before this one takes the tile stages - 1 ahead
                 ahead = cute.Int32(k + stages - 1)
                 if ahead < k_tiles:
@@ -261,8 +285,8 @@ def add_up(acc, of_a, of_b, sA, sB, tiled_mma, ldmatrix_a, ldmatrix_b, thread, f
                 write = cute.Int32(0 if write == stages - 1 else write + 1)
             if cute.const_expr(sA.element_type == cute.TFloat32):
                 rounded(tCrA[None, None, kb])
-                rounded(tCrB[None, None, kb])
-            cute.gemm(tiled_mma, acc, tCrA[None, None, kb], tCrB[None, None, kb], acc)
+                rounded(b.numbers[None, None, kb])
+            cute.gemm(tiled_mma, acc, tCrA[None, None, kb], b.numbers[None, None, kb], acc)
 
 
 @cute.jit

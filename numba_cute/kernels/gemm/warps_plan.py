@@ -178,7 +178,7 @@ def of_tile(
     )  # fmt: skip
 
 
-def kernel_of(cut: Warps, function: Any = multiply) -> Any:
+def kernel_of(cut: Any, function: Any = multiply) -> Any:
     """Give a kernel with the registers that a cut leaves a thread: one for all cuts with as many. function: the
     kernel's, by default that of the GEMM."""
     return _bounded(function, cut.threads, cut.ctas)

@@ -149,7 +149,7 @@ def gathered(box: Box, place: Any, first: Any, e: int, places: Any) -> Any:
 @traced
 def edge(index: Any, count: Any, runs: Any, numbers: Any, start: Any, there: Any, length: Any, box: Box) -> Any:
     """Find element `index` of the ends of runs, `vector` at either: (where it is in memory, the place in shared memory
-    where its run begins, which element of it it is, whether it is no part of a whole vector)."""
+    where its run begins, which element of it it is, whether it is not part of a whole vector)."""
     vector = box.vector
     nth, k = cute.Int32(index) // (2 * vector), cute.Int32(index) % (2 * vector)
     at, place, inside = run(nth, runs, numbers, start, there, box)

@@ -67,7 +67,7 @@ def moved(x: Any, y: Any, order: Sequence[int]) -> Moved:
 
 
 def divisor(n: int) -> Any:
-    """Make a divisor of a kernel's numbers by n; n is no part of the kernel."""
+    """Make a divisor of a kernel's numbers by n; n is not part of the kernel."""
     return cute.fast_divmod_create_divisor(cute.Int32(n))
 
 

@@ -174,8 +174,8 @@ def loss_of(log: Any, logit: Any, mean: Any, smoothing: Any, z: Any) -> Any:
 
 def cross_entropy_forward(x, target, loss, lse, ignored, smoothing, z, spread):
     """loss = lse - x[target] of each row of x (M, N), and lse = log(sum(exp(x))), (M,), which may be None. Where target
-    (M,) is `ignored` the loss is 0; where it is no column, NaN. smoothing: the part of the loss that is lse - mean(x)
-    instead, or None. z: of lse ** 2, which is added, or None."""
+    (M,) is `ignored` the loss is 0; where it is not a column, NaN. smoothing: the part of the loss that is lse -
+    mean(x) instead, or None. z: of lse ** 2, which is added, or None."""
     team = Team.create(spread, row_count(x), 2)
     tx = rows_in(x)
     xs = Stream.create(team, tx)
@@ -438,10 +438,10 @@ def cross_entropy(
 
     x: logits (…, N), a tensor of torch's on the GPU, of bfloat16, float16 or float32, the last mode contiguous. target:
     columns (…), int64 or int32. ignore_index: a target whose row has no loss. reduction: "none" gives each row's
-    loss, "sum" their sum, "mean" its quotient by the rows that are not ignored. A target that is no column gives NaN.
-    label_smoothing: from 0 to 1, the part of the loss that all columns share alike: logsumexp(x) - mean(x) in place of
-    logsumexp(x) - x[target]. z_loss: what logsumexp(x) ** 2 is multiplied with, which is added to a row's loss.
-    inplace_backward: whether the gradient is written over x, which is lost when backward() has come there.
+    loss, "sum" their sum, "mean" its quotient by the rows that are not ignored. A target that is not a column gives
+    NaN. label_smoothing: from 0 to 1, the part of the loss that all columns share alike: logsumexp(x) - mean(x) in
+    place of logsumexp(x) - x[target]. z_loss: what logsumexp(x) ** 2 is multiplied with, which is added to a row's
+    loss. inplace_backward: whether the gradient is written over x, which is lost when backward() has come there.
     CuteError says which argument is not so. With gradients, and under torch.compile.
 
     >>> import torch

@@ -397,7 +397,7 @@ def _operation(atom: Any, what: str) -> Any:
 def _moving(atom: Any, what: str) -> TmemCopy:
     op = _operation(atom, what)
     if not isinstance(op, TmemCopy):
-        raise CuteError(f"tcgen05.{what}: the atom's operation {op!r} is no load or store of tensor memory")
+        raise CuteError(f"tcgen05.{what}: the atom's operation {op!r} is not a load or store of tensor memory")
     return op
 
 

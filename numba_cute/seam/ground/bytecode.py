@@ -98,7 +98,7 @@ def caches(op: int) -> int:
 
 
 def _decoded(code: CodeType) -> Iterator[tuple[str, Any, int, int | None]]:
-    """Yield the same as `_told`, at least four times as fast. (A value that is no constant, name or offset is a
+    """Yield the same as `_told`, at least four times as fast. (A value that is not a constant, name or offset is a
     number.)"""
     raw, consts, names = code.co_code, code.co_consts, code.co_names
     lines = iter(code.co_lines())

@@ -19,7 +19,7 @@ class CuteError(Exception):
 
 
 class NoIndex(CuteError, TypeError):
-    """A number is no integer where one is asked for. What asks as Python does catches a TypeError."""
+    """A number is not an integer where one is asked for. What asks as Python does catches a TypeError."""
 
 
 class InternalError(CuteError):

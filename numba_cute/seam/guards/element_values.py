@@ -18,11 +18,11 @@ _KINDS_OF_NUMBERS = "biufV"
 
 
 class NoElementType(CuteError, TypeError):
-    """The error for a NumPy type that is no element type."""
+    """The error for a NumPy type that is not an element type."""
 
 
 def no_element_type(dtype: Any, known: Any) -> NoElementType:
-    """Return the error for a NumPy type that is no element type. known: those that there are."""
+    """Return the error for a NumPy type that is not an element type. known: those that there are."""
     return NoElementType(f"dtype {shown(dtype)}: no CuTe element type; known are {known}")
 
 
@@ -63,7 +63,7 @@ def to_int(value: Any) -> int:
 def to_index(x: Any) -> int:
     """Return a number of an element type as an index. NoIndex: of a float."""
     if x.dtype.is_float:
-        raise NoIndex(f"{x!r} is no index: give an integer")
+        raise NoIndex(f"{x!r} is not an index: give an integer")
     return to_int(x.value)
 
 

@@ -45,7 +45,7 @@ def is_number(x: Any) -> bool:
 
 
 def is_integer(x: Any) -> bool:
-    """Return whether `x` is an integer that is no truth value, or a number known only at run time."""
+    """Return whether `x` is an integer that is not a truth value, or a number known only at run time."""
     if type(x) is int:
         return True
     if isinstance(x, Leaf):

@@ -65,7 +65,7 @@ READ_ONLY_ARRAY = (
 def no_static_shape(what: str) -> str:
     """Write the message for an array whose shape is not known while the kernel is compiled."""
     return (
-        f"{what}: its shape is no int, or is known only at run time, and must be static here: pass a literal or a "
+        f"{what}: its shape is not an int, or is known only at run time, and must be static here: pass a literal or a "
         "constant"
     )
 
@@ -96,7 +96,7 @@ def negative(a: Any, b: Any, op: str) -> str:
 
 def no_number(x: Any) -> str:
     """Write the message for what stands where a number is needed."""
-    return f"{shown(x)} is no number: {article(type(x).__name__)}"
+    return f"{shown(x)} is not a number: {article(type(x).__name__)}"
 
 
 def how_static(value: Any) -> str:

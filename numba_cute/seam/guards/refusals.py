@@ -179,7 +179,7 @@ def _of_values(fn: Any, what: str, values: dict[str, Any], e: BaseException) -> 
 
 def _lacking(fn: Any, what: str, given: list[tuple[str, Any]], e: AttributeError) -> CuteError | None:
     """An object that lacks an attribute: the argument that it is, or is in. That one of this library's lacks what its
-    own methods ask of it is no argument's fault."""
+    own methods ask of it is not an argument's fault."""
     for name, x in given:
         if name == "self" and x is e.obj and is_library(type(x).__module__) or e.name is None:
             continue

@@ -250,7 +250,7 @@ def annotations_of(cls: Any, **scope: Any) -> dict[str, Any]:
 def check_own_class(what: str, cls: Any) -> None:
     """Refuse what is not a class that the user wrote, for the decorator `what`."""
     if not isinstance(cls, type) or not cls.__flags__ & 1 << 9:  # of Python's own, which nobody may change
-        raise CuteError(f"{what}: {shown(cls)} is no class of yours: write one with annotated fields")
+        raise CuteError(f"{what}: {shown(cls)} is not a class of yours: write one with annotated fields")
 
 
 @dataclass_transform()

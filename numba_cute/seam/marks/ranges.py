@@ -16,7 +16,7 @@ KEYWORDS = ("unroll", "unroll_full", "prefetch_stages", "vectorize", "loc", "ip"
 
 
 def check_keywords(names: Any) -> None:
-    """Raise a CuteError if one of these is no keyword of `range`."""
+    """Raise a CuteError if one of these is not a keyword of `range`."""
     for name in names:
         if name not in KEYWORDS:
             raise CuteError(f"range: there is no keyword {name!r}; there are {', '.join(KEYWORDS[:4])}")

@@ -154,7 +154,7 @@ NO_DICT = (
 
 def no_key(kind: str) -> str:
     """Return the words for a key that cannot be hashed."""
-    return f"{kind} is no key of a dict: keys are static numbers and texts"
+    return f"{kind} is not a key of a dict: keys are static numbers and texts"
 
 
 def no_such_key(key: Any, keys: list[Any]) -> str:
@@ -168,8 +168,8 @@ NO_DELETION = "`del x[i]`: elements cannot be deleted in a kernel"
 
 
 def no_call(kind: str) -> str:
-    """Write the message for a call of what is no function."""
-    return f"`x(…)` of {kind}: it is no function"
+    """Write the message for a call of what is not a function."""
+    return f"`x(…)` of {kind}: it is not a function"
 
 
 def no_iteration(kind: str) -> str:
@@ -222,7 +222,7 @@ def no_host_function(name: str, kinds: list[str] | None = None) -> str:
 
 
 def no_number_in(text: str) -> str:
-    """Write the message for `float(text)` of what is no number."""
+    """Write the message for `float(text)` of what is not a number."""
     return f"could not convert string to float: {text!r}"
 
 

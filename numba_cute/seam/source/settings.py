@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find the attributes that functions of the user's set: fields of objects, whose numbers are no constants then."""
+"""Find the attributes that functions of the user's set: fields of objects, whose numbers are not constants then."""
 
 from __future__ import annotations
 

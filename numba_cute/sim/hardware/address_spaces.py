@@ -205,7 +205,7 @@ class GlobalMemory:
         """Allow `nbytes` from `address` on; `owner` keeps the memory alive for the run. Where something is given twice,
         once read-only, it may be written. Without an owner the address is a mere number: what lies there may be
         accessed only if it is another argument's, and else the error says where the address is from. rank: of the
-        GPU whose memory it is, if it is no symmetric memory. CuteError: it is another rank's too."""
+        GPU whose memory it is, if it is not symmetric memory. CuteError: it is another rank's too."""
         if owner is None or not address:
             self._numbers.append((address, nbytes, name))
             return
@@ -303,8 +303,8 @@ class GlobalMemory:
         return self._reached(address, last, at)
 
     def _reached(self, address: int, last: Allocation | None, at: int) -> Allocation | None:
-        """The GPU's memory in which an address lies, as far as it is no buffer's. last: the buffer before it. at: the
-        place of the next."""
+        """The GPU's memory in which an address lies, as far as it is not a buffer's. last: the buffer before it. at:
+        the place of the next."""
         if self._held is None:
             self._held = [] if self.ranks > 1 else sorted(DRIVER.held(), key=lambda h: h[:2])
         i = bisect.bisect_right(self._held, address, key=lambda h: h[0]) - 1

@@ -303,7 +303,7 @@ class NamedBarriers:
         if not 0 <= id <= 15:
             raise BarrierError(f"named barrier {id} is not in 0 to 15; {m.describe()} at {m.place}")
         if expected is not None and (expected < 1 or expected % 32):
-            raise BarrierError(f"named barrier {id}: {expected} threads is no multiple of 32; at {m.place}")
+            raise BarrierError(f"named barrier {id}: {expected} threads is not a multiple of 32; at {m.place}")
         size = -(-len(m.cta.threads) // 32) * 32
         if expected is not None and expected > size:
             raise BarrierError(
@@ -370,8 +370,8 @@ class NamedBarriers:
             self.cta.cluster.wake(t)
 
     def _counted(self, rally: Rally) -> int:
-        """Count the arrivals as the hardware does, by whole warps: the last warp of a block that is no multiple of 32
-        counts for 32 once all of its threads have come."""
+        """Count the arrivals as the hardware does, by whole warps: the last warp of a block that is not a multiple of
+        32 counts for 32 once all of its threads have come."""
         over = len(self.cta.threads) % 32
         last = self.cta.threads[-1].warp
         whole = over and sum(t.warp is last for t in rally.who) == over

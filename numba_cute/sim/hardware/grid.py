@@ -106,7 +106,7 @@ class Cta:
         bar = self.mbarriers.get(address)
         if bar is None:
             if address % 8:
-                raise BarrierError(f"mbarrier {self.name(address)}: its address is no multiple of 8")
+                raise BarrierError(f"mbarrier {self.name(address)}: its address is not a multiple of 8")
             bar = self.mbarriers[address] = MBarrier(address, self)
         return bar
 

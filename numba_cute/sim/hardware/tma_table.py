@@ -71,8 +71,8 @@ class TensorMaps:
     def _bytes(self, address: int, machine: Any) -> bytes:
         if self.memory.find(address) is None:
             raise SimError(
-                f"{address:#x} is no tensor map: {machine.describe()} uses it as one at {machine.place}; pass the TMA "
-                "atom to the kernel as an argument"
+                f"{address:#x} is not a tensor map: {machine.describe()} uses it as one at {machine.place}; pass the "
+                "TMA atom to the kernel as an argument"
             )
         return self.memory.view(address, BYTES, machine).tobytes()
 

@@ -115,7 +115,7 @@ class TensorMemoryHandle:
         """PTX ISA, "tcgen05.alloc": how many columns, in which order, by whom."""
         t, m = self.memory, self.machine
         if columns not in (32, 64, 128, 256, 512):
-            raise SimError(f"tcgen05.alloc: {columns} columns is no power of two of 32 to 512; {self._where()}")
+            raise SimError(f"tcgen05.alloc: {columns} columns is not a power of two of 32 to 512; {self._where()}")
         if t.relinquished:
             raise SimError(
                 f"tcgen05.alloc: {self._where()}, but this CTA has given up its permit to allocate "

@@ -172,7 +172,7 @@ class LaneArray(Apart):
         index = at if isinstance(at, tuple) else (at,)
         whole = len(index) == self.ndim and all(isinstance(i, (Lanes, int, np.integer)) for i in index)
         if not whole or self.dtype.names:
-            raise NotTogether(f"index {at} of a local array is no number")
+            raise NotTogether(f"index {at} of a local array is not a number")
         lanes = np.array(f.lanes) - self.first
         return f, (lanes, *(i.array(np.int64) if type(i) is Lanes else i for i in index))
 

@@ -179,7 +179,7 @@ class LaneStandIn(CudaStandIn):
         f = self._run.thread.convoy
         dtype = value.dtype or Int64 if type(value) is Lanes else type_of_class(type(value))
         if dtype is None:
-            raise NotTogether(f"{what}: {value!r} is no number")
+            raise NotTogether(f"{what}: {value!r} is not a number")
         met = self._meet(what, mask, value)
         if self._run.watch.shuffles and any(0 <= s < 32 and s not in met for s in source):
             raise NotTogether(f"{what}: a lane asks one outside of the mask")

@@ -18,7 +18,7 @@ OWN = rf"({'|'.join(cute.kernels.__all__)}|Epilogue|gemm): "
 """How a refusal begins: with the entry. All else is what the kernel, or a plan, was not made for: a fault."""
 CASES = {**rows.CASES, **gemm.CASES, **attention.CASES, **conv.CASES, **latent.CASES}
 CASES |= {f"{name}@{target}": case for target in ("sm_86", "sm_100a") for name, case in tuple(CASES.items())}
-CASES |= {f"{name}@sm_89": case for name, case in gemm.CASES.items() if "scaled" not in name and "mixed" not in name}
+CASES |= {f"{name}@sm_89": case for name, case in gemm.CASES.items() if "scaled" not in name}
 """The cases by entry; behind an @ stands the target, where an entry has other kernels."""
 
 

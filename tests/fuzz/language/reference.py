@@ -41,7 +41,7 @@ def _typed(operation: Any, kinds: tuple[str, ...]) -> tuple[tuple[str, ...], str
 
 
 def kind(value: Any) -> str | None:
-    """Return the type of a number, None for what is no number."""
+    """Return the type of a number, None for what is not a number."""
     own = getattr(value, "numba_type", None)
     if own is not None:
         return str(own)

@@ -104,7 +104,7 @@ def test_each_function_tells_its_first_mistake():
 
 @pytest.mark.parametrize(
     "arguments, words",
-    [(["-no-such"], "is no option"), (["-p", "fold"], "no pass 'fold'"), (["-pass-pipeline"], "is no option")],
+    [(["-no-such"], "is not an option"), (["-p", "fold"], "no pass 'fold'"), (["-pass-pipeline"], "is not an option")],
 )
 def test_wrong_option_is_refused_in_words(arguments, words):
     with pytest.raises(CuteError, match=words):
@@ -222,7 +222,7 @@ def test_environment_reaches_a_program_by_getenv():
     [
         ("%a = arith.constant 1.0 : f32", "integers can"),
         ("%z = arith.constant 0 : i32\n %a = arith.divsi %z, %z : i32", "division by zero"),
-        ('%n = arith.constant 6 : i32\n %a = cute.make_shape(%n) : (i32) -> !cute.shape<"?{div=4}">', "no multiple"),
+        ('%n = arith.constant 6 : i32\n %a = cute.make_shape(%n) : (i32) -> !cute.shape<"?{div=4}">', "not a multiple"),
         ("func.call @main() : () -> ()", "calls itself too deep"),
         ("%x = gpu.thread_id x", "stands on the host"),
     ],
@@ -253,7 +253,7 @@ def test_command_line_runs_both(tmp_path, capsys, monkeypatch):
     assert capsys.readouterr().err.count("wrong.mlir:1:") == 2
     assert main(["opt", str(tmp_path / "none")]) == main(["run", str(tmp_path / "none")]) == 1
     assert main(["opt", "-what"]) == 1
-    assert "is no option" in capsys.readouterr().err
+    assert "is not an option" in capsys.readouterr().err
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(PROGRAM.encode())))
     assert main(["run", "-"]) == 0
 

@@ -380,7 +380,9 @@ def test_use_of_another_type_than_is_inferred_is_refused(old, new):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not printed_ir.LIST.is_file(), reason="the list of printed operations is no part of the repository")
+@pytest.mark.skipif(
+    not printed_ir.LIST.is_file(), reason="the list of printed operations is not part of the repository"
+)
 def test_every_line_of_the_list_prints_the_same():
     found = {line: printed_ir.problem(name, line) for name, given in printed_ir.operations() for line in given}
     assert len(found) > 300

@@ -57,12 +57,12 @@ REFUSED = """
 !cute.ptr<half, gmem> | is written as
 !cute.ptr<f16, lmem> | is none of generic, gmem
 !cute.ptr<f16, smem, align<-8>> | negative
-!cute.ptr<f16, smem, S<3,4,2>> | no swizzle
+!cute.ptr<f16, smem, S<3,4,2>> | not a swizzle
 !cute.memref<f16, smem, "(4,2):(1)"> | no stride for each extent
 !cute.memref<f16, smem, "(4,2"> | expected ')'
 !cute.coord_tensor<"(0,_)", "4:1@0"> | expected an integer
 !cute.i32<divby 99999999999999999999> | does not fit
-!cute.tiled_copy<!cute_nvgpu.atom.none, layout_copy_tv = <"1:0">, tiler_mn = <"[1:0]">> | no type of an atom
+!cute.tiled_copy<!cute_nvgpu.atom.none, layout_copy_tv = <"1:0">, tiler_mn = <"[1:0]">> | not a type of an atom
 !cute.tiled_copy<!cute_nvgpu.atom.universal_copy<f16>, layout_copy_tv = <"1:0">> | is written as
 !cute_nvgpu.smem_desc_view<!cute_nvgpu.smem_desc> | is written as
 !cute_nvgpu.sm90.mma<64xNx16> | is written as

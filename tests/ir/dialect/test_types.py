@@ -45,8 +45,8 @@ REFUSED = """
 int_tuple (1,2 | expected ')'
 int_tuple 1,2 | follows the end
 int_tuple _ | expected an integer
-int_tuple ?{i7} | no property
-int_tuple ?{div=0} | no property
+int_tuple ?{i7} | not a property
+int_tuple ?{div=0} | not a property
 int_tuple 9223372036854775808 | does not fit 64 bits
 coord 1@0 | follows the end
 stride 1@ | expected an integer
@@ -59,8 +59,8 @@ layout (2,x):(1,2) | not defined
 tile [4:1 | expected ']'
 tile [(2,3):(1,1@0)] | mix integers
 swizzle S<3,4> | expected ','
-swizzle S<3,4,2> | no swizzle of 32 bits
-swizzle S<8,20,8> | no swizzle of 32 bits
+swizzle S<3,4,2> | not a swizzle of 32 bits
+swizzle S<8,20,8> | not a swizzle of 32 bits
 composed_layout S<0,4,3> o 0 o 4:1 | is its outer layout
 composed_layout S<1,4,3> o 0 o (4,2):(1@0,1@1) | a swizzle takes an index
 composed_layout (4,5):(1,4) o 1 o (2,3):(1@0,1@1) | cannot be added

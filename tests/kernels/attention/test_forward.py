@@ -77,19 +77,18 @@ def test_it_agrees_with_float64_in_the_simulator(case):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", ["ragged", "causal", "window", "three_groups", "cluster", "d192"])
+@pytest.mark.parametrize("case", ["causal", "window", "three_groups", "cluster", "d192"])
 @pytest.mark.parametrize("grown", [1, 60])
 def test_maxima_are_found_where_there_may_be_none_yet_and_scores_again_where_they_grow(case, grown):
     batch, queries, keys, heads, kv_heads, d, dv, window, sms, options = CASES[case]
-    dtype = F16 if case == "ragged" else BF16
-    q, k, v = random(dtype, (batch, queries, heads, d), (batch, keys, kv_heads, d), (batch, keys, kv_heads, dv))
+    q, k, v = random(BF16, (batch, queries, heads, d), (batch, keys, kv_heads, d), (batch, keys, kv_heads, dv))
     k[:, : keys // 3] *= grown  # which come last
-    o, lse = simulate(q, k, v, window, dtype, (batch, heads, queries), sms, lazy=True, **options)
+    o, lse = simulate(q, k, v, window, BF16, (batch, heads, queries), sms, lazy=True, **options)
     reference.check(o, lse, *batched(q, k, v, window=window))
 
 
 @pytest.mark.slow
-def test_scores_are_computed_again_once_where_each_block_has_greater_ones(monkeypatch, capsys):
+def test_scores_are_computed_again_where_they_grow_by_more_than_a_bfloat16_has_room_for(monkeypatch, capsys):
     make = again.make_again
 
     def counted(form):
@@ -107,7 +106,7 @@ def test_scores_are_computed_again_once_where_each_block_has_greater_ones(monkey
     q[..., 0], k[..., 0] = 16, np.repeat([100, 80, 60, 40, 20, 0], 16)[None, :, None]  # the last block comes first
     o, lse = simulate(q, k, v, ALL, BF16, (1, 1, 128), lazy=True, tile=(64, 16))
     reference.check(o, lse, *batched(q, k, v, window=ALL))
-    assert capsys.readouterr().out.count("again") == 128  # each thread once, in the first tile
+    assert capsys.readouterr().out.count("again") == 128 * 2 * 2  # by 58 a block: in every second, of two tiles
 
 
 @pytest.mark.slow
@@ -311,7 +310,7 @@ def test_what_does_not_fit_is_refused_in_words():
     assert "its elements must be bfloat16, float16 or float8_e4m3fn" in refusal(q.astype(np.float32), k, v)
     assert "the head dimension is 32 of q" in refusal(q[..., :32], k[..., :32], v)
     assert "k must have v's shape" in refusal(q, k[:, :3], v)
-    assert "q has 3 heads, which is no multiple of the 2" in refusal(q[:, :, :3], k, v)
+    assert "q has 3 heads, which is not a multiple of the 2" in refusal(q[:, :, :3], k, v)
     assert "q has a batch of 1" in refusal(q[:1], k, v)
     assert "max_seqlen_q is 3" in refusal(q, k, v, most_queries=3)
     assert "page_table is given; it needs seqused_k" in refusal(q, k, v, pages=np.zeros((2, 1), np.int32))

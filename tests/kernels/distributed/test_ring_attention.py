@@ -301,7 +301,7 @@ def test_parts_that_fit_are_taken():
         (lambda q, k, v: (q, k.astype(np.float32), v), "k is .*its elements must be float16"),
         (lambda q, k, v: (q[0], k, v), "q is .*it must have 4 modes"),
         (lambda q, k, v: (q[..., :32].copy(), k[..., :32].copy(), v), "head dimension is 32 of q and 64 of v"),
-        (lambda q, k, v: (q[:, :, :3].copy(), k, v), "q has 3 heads, which is no multiple of the 2"),
+        (lambda q, k, v: (q[:, :, :3].copy(), k, v), "q has 3 heads, which is not a multiple of the 2"),
         (lambda q, k, v: (q, np.zeros((1, 2, 16, 64), q.dtype).transpose(0, 2, 1, 3), v), "k is .*must be contiguous"),
         (lambda q, k, v: (q[:, :0], k[:, :0], v[:, :0]), "give some elements"),
         (lambda q, k, v: (np.zeros((1, 16, 4, 65), q.dtype)[..., :64], k, v), "q is .*multiples of 16 bytes"),

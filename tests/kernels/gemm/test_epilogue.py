@@ -154,7 +154,7 @@ def test_an_epilogue_costs_no_spills():
 
 
 def test_what_is_no_epilogue_is_refused():
-    with pytest.raises(CuteError, match="no function"):
+    with pytest.raises(CuteError, match="not a function"):
         Epilogue(3)
     with pytest.raises(CuteError, match=r"rows\(v\), columns\(v\)"):
         Epilogue(max, np.zeros(3))

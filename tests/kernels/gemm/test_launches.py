@@ -116,7 +116,7 @@ def test_weights_of_four_bits_are_cut_for_few_sms(sms):
     cut = mixed.Cut(256, sharers=4)
     with (
         mock.patch.object(mixed, "most_clusters", lambda x, ctas: room(ctas)),
-        mock.patch.object(entry, "check_target"),
+        mock.patch.object(entry, "check_target", return_value=entry.WARPGROUPS),
         pytest.raises(cute.CuteError, match="a cluster has 4 CTAs, one to an SM, and this GPU has no room for one"),
     ):
         mixed.plan(x[:, :300], w.words, w.factors, np.ones((3, 8), np.float16), w.middle, 8, cut)

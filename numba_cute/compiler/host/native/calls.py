@@ -34,7 +34,7 @@ def named_arguments(names, args):
 
 
 def call_python(function, args, count, names):
-    """Call a Python function as `PyObject_Vectorcall` does, which is no symbol of Python 3.10."""
+    """Call a Python function as `PyObject_Vectorcall` does, which is not a symbol of Python 3.10."""
     given = PyTuple_New(count)
     if given == 0:
         return 0

@@ -368,7 +368,7 @@ def left_inverse(layout: Layout) -> Layout:
         reached: Any = 1
         for d, s, at in buckets[path]:
             if type(d) is not int or type(reached) is not int or d % reached:
-                raise Refused(f"the stride {d} of {text(layout)} is no multiple of the {reached} that lie below it")
+                raise Refused(f"the stride {d} of {text(layout)} is not a multiple of the {reached} that lie below it")
             extent = d // reached
             out.append(extent)
             reached *= extent

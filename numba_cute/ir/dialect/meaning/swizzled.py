@@ -19,7 +19,7 @@ from . import canonical
 
 def sliced(layout: ComposedLayout, coord: Any) -> Any:
     """Keep the modes of a swizzled layout where `coord` is None. What the others add to the bits that the swizzle reads
-    or changes stays in the offset; the rest is no part of the layout. Where the kept modes cannot meet it, the result
+    or changes stays in the offset; the rest is not part of the layout. Where the kept modes cannot meet it, the result
     is a layout without a swizzle."""
     swizzle, outer = layout.inner, layout.outer
     kept = Layout(slice_modes(coord, outer.shape), slice_modes(coord, outer.stride))

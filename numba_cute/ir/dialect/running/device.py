@@ -48,7 +48,7 @@ def _launched(machine: Machine, grid: Sequence[int], block: Sequence[int], threa
 def _launch_func(machine: Machine, op: Any, frame: Frame, operands: list[Any]) -> Sequence[Any]:
     kernel = machine.function(path(op.kernel), op)
     if not isinstance(kernel, GpuFunc) or not kernel.is_kernel:
-        raise Stopped(f"{op.kernel} is no kernel")
+        raise Stopped(f"{op.kernel} is not a kernel")
     arguments = [frame[v] for v in op.kernelOperands]
     grid, block = [frame[v] for v in op.grid], [frame[v] for v in op.block]
     _launched(machine, grid, block, lambda: machine.call(kernel, arguments))

@@ -189,7 +189,7 @@ def _filled(t: Attribute, given: Sequence[Value]) -> Value:
         value = next(left).value
         number = value if type(value) is int else value.value
         if number % leaf.divisor:
-            raise Stopped(f"{number} is no multiple of {leaf.divisor}, as its type says")
+            raise Stopped(f"{number} is not a multiple of {leaf.divisor}, as its type says")
         return Dynamic(leaf.width, leaf.divisor, number)
 
     return Value(whole.kind, with_leaves(whole.value, fill))

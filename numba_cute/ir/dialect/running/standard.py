@@ -250,7 +250,7 @@ def formatted(form: str, values: Sequence[Any]) -> str:
 
     text = _DIRECTIVE.sub(one, form)
     if left:
-        raise Stopped(f"printf: {form!r} names fewer values than it is given, or one that is no integer")
+        raise Stopped(f"printf: {form!r} names fewer values than it is given, or one that is not an integer")
     return text
 
 

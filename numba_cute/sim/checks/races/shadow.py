@@ -132,7 +132,7 @@ class History:
         return len(self._unions)
 
     def single_accesses(self, first: int) -> list[Any]:
-        """The sets from a number on: of each made by a bundle its only access, of the others what is no number."""
+        """The sets from a number on: of each made by a bundle its only access, of the others what is not a number."""
         return self._sets[first:]
 
     def truncate(self, accesses: int, sets: int, unions: int) -> None:

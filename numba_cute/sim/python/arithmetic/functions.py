@@ -43,7 +43,7 @@ def passing(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _types(args: tuple[Any, ...]) -> list[DType] | None:
-    """The types of arguments; None if one is no number."""
+    """The types of arguments; None if one is not a number."""
     found = [type_of_class(type(a)) for a in args]
     return None if None in found else found  # type: ignore[return-value]
 
@@ -56,7 +56,7 @@ def _typed(result: DType, value: Any) -> Any:
 
 
 class _Conversions(dict[type, Callable[[Any], Any]]):
-    """By a number's class, what converts it; what is no number goes to the type itself."""
+    """By a number's class, what converts it; what is not a number goes to the type itself."""
 
     def __init__(self, real: Any, to: Callable[[DType], DType], static: tuple[type, ...] = (int, bool)) -> None:
         super().__init__()

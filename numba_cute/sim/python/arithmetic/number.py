@@ -80,7 +80,7 @@ class Number(seam.Leaf):
 
     def __index__(self) -> int:
         if self.dtype.is_float:
-            raise NoIndex(f"{self!r} is no index: give an integer")
+            raise NoIndex(f"{self!r} is not an index: give an integer")
         return int(self.value)
 
     def __int__(self) -> int:

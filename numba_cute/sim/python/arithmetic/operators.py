@@ -2,7 +2,7 @@
 """Numba's operators, which stand for Python's in the code of kernels (see `jitted`).
 
 A plain int or bool is what Numba calls a literal: static, and what is computed of such alone is so too. Every other
-number has its type. Operands that are no numbers (tuples, tensors, vectors, what is undefined, a user's structs) have
+number has its type. Operands that are not numbers (tuples, tensors, vectors, what is undefined, a user's structs) have
 Python's operators.
 """
 
@@ -255,7 +255,7 @@ _NAMES = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "lshift", "r
 BINARY: dict[str, Binary] = {name: _binary(name, getattr(operator, name)) for name in (*_NAMES, *COMPARISONS)}
 """By the name of the function of `operator`."""
 INPLACE: dict[str, Binary] = {name: _binary(name, getattr(operator, "i" + name.rstrip("_"))) for name in _NAMES}
-"""The same for `+=` and its like, which objects that are no numbers may do otherwise."""
+"""The same for `+=` and its like, which objects that are not numbers may do otherwise."""
 
 
 def _equal_tuples(a: tuple[Any, ...], b: tuple[Any, ...]) -> Any:
@@ -400,7 +400,7 @@ def _lanes_unary(op: str) -> Unary:
 
 
 def cast(x: Any, dtype: DType) -> Any:
-    """A number as Numba casts it to a type; what is no number stays as it is."""
+    """A number as Numba casts it to a type; what is not a number stays as it is."""
     if type(x) is Lanes:
         if x.dtype is dtype:
             return x
@@ -412,7 +412,7 @@ def cast(x: Any, dtype: DType) -> Any:
 
 
 class Casts(dict[type, Unary]):
-    """By a number's class, what casts it to a type; what is no number stays as it is."""
+    """By a number's class, what casts it to a type; what is not a number stays as it is."""
 
     def __init__(self, dtype: DType) -> None:
         super().__init__()

@@ -259,7 +259,7 @@ def replaced(instructions: list[Instruction], consts: list[Any], reference: bool
         following = instructions[at + 1] if at + 1 < len(instructions) else None
         if operator is None:
             dropped = i.name == "TO_BOOL" and following is not None and following.name == "UNARY_NOT"
-            if dropped:  # the operator takes what is no bool
+            if dropped:  # the operator takes what is not a bool
                 _become(i, "NOP")
             out.append(i)
             continue

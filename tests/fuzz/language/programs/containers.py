@@ -134,7 +134,7 @@ x = [n] + [m]
 y = [a[tid]] * 3
 o[tid, 0] = x[1] + y[2]
 o[tid, 1] = len(y)
-=== list is no tuple
+=== list is not a tuple
 ---
 o[tid, 0] = 1 if [1, 2] == (1, 2) else 0
 o[tid, 1] = 1 if [1, 2] == [1, 2] else 0
@@ -261,7 +261,7 @@ s = n
 if a[tid] > 3 and sum([v * 2 for v in (n, m)]) > 7:
     s = sum([q + m for q in range(3)])
 o[tid, 0] = s
-=== returned by a function with a branch is no tuple
+=== returned by a function with a branch is not a tuple
 def pair(n, m):
     x = [n, m]
     if n > 100:
@@ -310,7 +310,7 @@ o[tid, 2] = 1 if x == (n, m) else 2
 ---
 o[tid, 0] = 5 in (2, n)
 o[tid, 1] = 4 in (2, n)
-=== what is no number in a tuple of numbers
+=== what is not a number in a tuple of numbers
 ---
 o[tid, 0] = None in (n, 2.5)
 o[tid, 1] = "a" in (n, 2.5)

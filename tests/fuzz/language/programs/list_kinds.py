@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A list is no tuple: where the two meet in an operator, and what gives a list."""
+"""A list is not a tuple: where the two meet in an operator, and what gives a list."""
 
 PROGRAMS = """
 === list plus tuple
