@@ -460,9 +460,10 @@ def _call(tensors, dims, sink, lengths, scales, listed, aux, how, out):
     if OPERATOR.watched((*tensors, sink, *lengths, *scales, listed, aux)):
         if out is not None:
             raise CuteError(f"{WHAT}: out is given, and torch.compile runs, which does not know of it: leave it out")
-        d = tensors[0].shape[-1]
-        chosen(WHAT, how.causal, how.window, how.softcap, how.score, how.scale, d, how.splits)  # else when it runs
-        check_narrow(*tensors, lengths.cu_k, lengths.pages, scales)
+        q, k, v = tensors
+        of_scores = how.causal, how.window, how.softcap, how.score, how.scale
+        chosen(WHAT, *of_scores, q.shape[-1], how.splits)  # else when it runs
+        check_narrow(q, k, v, lengths.cu_k, lengths.pages, scales)
         return None
     like = (t if t.shape[-1] == d else t.new_empty((*t.shape[:-1], d)) for t, d in zip(tensors, dims))
     return decided((*like, sink, *lengths, out, *scales, *listed[:2]), said_of(how))
