@@ -48,14 +48,14 @@ CUTS = (
 )  # fmt: skip
 MOST_SHARED = 128 * 128  # elements of a tile whose K is shared
 SPLITS = (1, 2, 3, 4, 6, 8, 12, 16)
-# Clocks of an SM, measured on an H200 with this code: of a tile of K of a CTA alone, and of each of several that share
-# the SM; of the beginning and the end of tiles; of meeting those that share K. Bytes of a clock: of weights, for each
-# SM, and of sums of those that share K.
+# Clocks of an SM, measured on an H200 with this code: of a tile of K of a CTA alone, and the least for one of several
+# that share the SM; of the beginning and the end of tiles; of meeting those that share K. Bytes of a clock: of weights,
+# for each SM, and of sums of those that share K. And by how much each further CTA on an SM slows the others, at least.
 K_TILE = {
     (16, 128): (660, 370), (32, 128): (850, 600), (64, 128): (1100, 895), (128, 128): (1670, 1230),
     (128, 256): (2600, 2600),
 }  # fmt: skip
-START, MEET, MEMORY, SUMS = 1500, 2500, 16, 32
+START, MEET, MEMORY, SUMS, CROWD = 1500, 2500, 16, 32, 0.3
 _scratch = dict[Any, tuple[Any, Any]]()  # by device and stream
 
 
@@ -163,7 +163,8 @@ def modelled(cut: Cut, m: int, n: int, k: int, sms: int) -> float:
     k_tiles = math.ceil(k / TILE_K)
     each, of_sm = math.ceil(k_tiles / cut.splits), math.ceil(tiles * cut.splits / sms)
     rounds = math.ceil(of_sm / cut.ctas)
-    multiply = max(of_sm * each * together, rounds * each * alone, n * k / (2 * MEMORY * sms))
+    slower = 1 + CROWD * (of_sm / rounds - 1)
+    multiply = max(of_sm * each * together, rounds * each * alone * slower, n * k / (2 * MEMORY * sms))
     sums = MEET + of_sm * 8 * math.prod(cut.tile) / SUMS
     return multiply + rounds * START + sums * (cut.splits > 1)
 
