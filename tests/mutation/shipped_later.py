@@ -29,13 +29,13 @@ from numba_cute.kernels.distributed import (
     scatter,
     sums as sums_of_gpus,
 )
-from numba_cute.kernels.gemm import grouped_outer, groups, umma_grouped
+from numba_cute.kernels.gemm import grouped_outer, groups, mixed_warps, umma_grouped
 from numba_cute.kernels.rows import bound, groupnorm, norm_parts
 
 from ..kernels.attention import test_latent, test_umma, test_umma_backward
 from ..kernels.conv import test_windows
 from ..kernels.distributed import ranks, test_experts, test_ring_attention
-from ..kernels.gemm import test_grouped, test_umma_grouped
+from ..kernels.gemm import test_grouped, test_mixed_warps, test_umma_grouped
 from ..kernels.rows import arrays, test_norm
 from .shipped import EXPERTS, PLAIN, SHARED, Problem, _behind, _read_after, _rng, _top, _wide, kernel
 
@@ -126,6 +126,12 @@ def _of_parts(rows: int, **how: Any) -> Problem:
     return run
 
 
+def _few_tokens() -> None:
+    """Three CTAs share K, and the last one adds up."""
+    cut = test_mixed_warps.Cut((16, 128), splits=3)
+    test_mixed_warps.test_weights_are_widened_on_their_way((5, 24, 200), test_mixed_warps.F16, cut, {"zeros": True})
+
+
 GATHERED, SCATTERED = _of_ranks(ranks.Gathered, 24, 64, 264), _of_ranks(ranks.Scattered, 24, 64, 72)
 TRAVELLING: Problem = test_experts.travels
 SUMS = partial(test_windows.test_sums_are_added_where_they_are, 20, 64, (1, 0))
@@ -155,6 +161,7 @@ KERNELS = [
     kernel("kernels: tcgen05 of groups", umma_grouped, "grouped", _of_groups(5, 0, 70, n=24, k=24,
            cut=test_umma_grouped.NARROW), _of_groups(3, 0, 270, n=264, k=72, cut=test_umma_grouped.PAIR),
            _behind(_of_groups(5, 0, 70, n=24, k=24, cut=test_umma_grouped.NARROW), 2)),
+    kernel("kernels: 4-bit weights by mma.sync", mixed_warps, "mixed", _few_tokens, _behind(_few_tokens, 2)),
     kernel("kernels: sums over rows", grouped_outer, "outer", _over_rows(5, 0, 70, m=24, n=40),
            _behind(_over_rows(5, 0, 70, m=24, n=40), 2)),
     kernel("kernels: windows of pixels", windows, "load store windows", _windows(0), _windows(1),
