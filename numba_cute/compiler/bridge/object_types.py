@@ -113,15 +113,15 @@ class ValueModel(Composite, models.StructModel):
 
     @functools.cached_property
     def _same(self) -> bool:
-        """Say whether what is stored is the value itself."""
+        """Whether a value is stored as it is."""
         return bool(self.get_data_type() == self.get_value_type())
 
     def as_data(self, builder: Builder, value: Any) -> Any:
-        """Make of a value what is stored."""
+        """Convert a value to the form in which it is stored."""
         return value if self._same else super().as_data(builder, value)
 
     def from_data(self, builder: Builder, value: Any) -> Any:
-        """Make a value of what is stored."""
+        """Convert a value back from the form in which it is stored."""
         return value if self._same else super().from_data(builder, value)
 
 
