@@ -113,7 +113,7 @@ class ValueModel(Composite, models.StructModel):
 
     @functools.cached_property
     def _same(self) -> bool:
-        """Whether a value is stored as it is."""
+        """True if a value is stored as it is."""
         return bool(self.get_data_type() == self.get_value_type())
 
     def as_data(self, builder: Builder, value: Any) -> Any:
