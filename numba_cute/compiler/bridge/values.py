@@ -188,7 +188,7 @@ def numba_type(obj: Any) -> types.Type:
         return list_type(items) if type(obj) is list else types.BaseTuple.from_types(items, named)
     if isinstance(obj, CUDADispatcher):
         return types.Dispatcher(obj)
-    if getattr(obj, "__name__", "") == "warpsize" and obj.__module__ == "numba.cuda.stubs":
+    if isinstance(obj, type) and obj.__name__ == "warpsize" and obj.__module__ == "numba.cuda.stubs":
         raise seam.signalled(RunTimeCondition("cuda.warpsize: a number that Numba's code reads"))
     return Value(tree.flatten(obj, []))
 

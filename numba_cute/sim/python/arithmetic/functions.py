@@ -8,6 +8,7 @@ import functools
 import math
 import operator
 from collections.abc import Callable, Iterator
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -171,6 +172,10 @@ class Type(metaclass=_TypeOfTypes):
 def _isinstance(x: Any, kinds: Any) -> bool:
     """Do as Python's: a number of NumPy's that a static object holds is one of the kernel's, of its type."""
     return isinstance(from_python(x) if isinstance(x, np.generic) else x, kinds)
+
+
+_OF_KERNELS = {"__name__": "isinstance in a kernel", "np": np, "from_python": from_python}
+"""The globals of a function in which objects that stand for the user's say that they are of the user's classes."""
 
 
 def _abs(x: Any) -> Any:
@@ -415,6 +420,6 @@ def python_functions() -> dict[str, Any]:
     space |= {
         "abs": passing(_abs), "divmod": passing(_divmod), "round": passing(_round), "len": _len, "sum": _sum,
         "min": _extreme("min", "lt"), "max": _extreme("max", "gt"), "range": range_of, "type": Type,
-        "pow": _pow, "isinstance": _isinstance,
+        "pow": _pow, "isinstance": FunctionType(_isinstance.__code__, _OF_KERNELS),
     }  # fmt: skip
     return space
