@@ -108,7 +108,7 @@ def _checked(x: Any, group: Any, what: str) -> tuple[ArrayInfo, Any]:
     """Return what lies in a tensor's memory, and the ranks of its group."""
     if not callable(getattr(x, "untyped_storage", None)):
         raise CuteError(
-            f"{what}: x, {_named(x)}, is no symmetric memory: give a tensor of torch's, allocated by "
+            f"{what}: x, {_named(x)}, is not symmetric memory: give a tensor of torch's, allocated by "
             "torch.distributed._symmetric_memory.empty, or in the simulator cute.sim.symmetric(…)"
         )
     ranks = group if isinstance(group, Ranks) else Ranks(group, what)
