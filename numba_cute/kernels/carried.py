@@ -18,12 +18,11 @@ import numpy as np
 
 from numba_cute.seam import CuteError
 
-__all__ = ["Known", "carried", "exact", "known", "name_of"]
+__all__ = ["Known", "carried", "exact", "keep", "known", "name_of"]
 
 _values: dict[str, Any] = {}
 _names: dict[Any, str] = {}
-MOST = 4096
-"""So many things are remembered of a kind, then the oldest is dropped."""
+MOST = 4096  # things of a kind that are remembered
 
 
 class Known:
@@ -52,14 +51,18 @@ def exact(value: Any) -> Any:
     return (kind, value.tobytes()) if isinstance(value, np.generic) else value
 
 
+def keep(held: dict[Any, Any], key: Any, value: Any) -> Any:
+    """Remember a value, and give it; of more than `MOST` the oldest is dropped."""
+    if len(held) >= MOST:
+        held.pop(next(iter(held)), None)
+    held[key] = value
+    return value
+
+
 def known(value: Any) -> Known:
     """Give the object that stands for a value, which hashes, and all that `exact` does not tell from it."""
     key = exact(value)
-    found = _known.get(key)
-    if found is None:
-        if len(_known) >= MOST:
-            _known.pop(next(iter(_known)))
-        found = _known[key] = Known()
+    found: Known = _known.get(key) or keep(_known, key, Known())
     return found
 
 

@@ -37,7 +37,7 @@ from numba_cute.seam.ground.records import dataclass
 from numba_cute.seam.marks.constexpr import LAUNCHER
 
 from .arrays import FLOATS, aligned, check, described, element_type, strides, type_name
-from .carried import MOST, carried, exact, name_of
+from .carried import carried, exact, keep, name_of
 
 __all__ = [
     "FLOATS",
@@ -326,9 +326,7 @@ class Planned:
                 check_place(self.name, "a tensor", t)
             made = self.plan(*tensors, *static)
             launch = made.launcher() if isinstance(made, Work) else made
-            if len(self.known) >= MOST:  # the oldest of many shapes
-                self.known.pop(next(iter(self.known)), None)
-            self.known[key] = launch
+            keep(self.known, key, launch)
         launch(*map(_apart, tensors))
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .carried import MOST, exact
+from .carried import exact, keep
 from .entry import kinds, simulated
 
 
@@ -24,8 +24,5 @@ def remembered(
     except (AttributeError, TypeError):  # some are not tensors
         found = None
     if found is None:
-        found = make(*given)
-        if len(known) >= MOST:
-            known.pop(next(iter(known)), None)
-        known[key] = found
+        found = keep(known, key, make(*given))
     return found

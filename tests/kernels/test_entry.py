@@ -2,6 +2,7 @@
 """What entries of kernels share: checks in words, launches that are remembered, operators of torch's."""
 
 import math
+import sys
 
 import ml_dtypes
 import numpy as np
@@ -12,7 +13,7 @@ import numba_cute as cute
 from numba_cute import kernels
 from numba_cute.isa.form.targets import answering_for
 from numba_cute.kernels import carried, entry
-from numba_cute.kernels.gemm import Epilogue, amax, entry as matmul_entry
+from numba_cute.kernels.gemm import Epilogue, amax, bias, entry as matmul_entry, gelu
 from numba_cute.kernels.gemm.cuts import Warps
 from numba_cute.kernels.gemm.hook import Hook
 from numba_cute.seam.marks.launches import launching
@@ -292,3 +293,18 @@ def test_a_cut_is_told_from_what_python_takes_for_the_same():
         for ctas in (1, True, 1):
             kernels.matmul(a, b, cut=Warps((128, 128), (2, 2), ctas=ctas))
     assert len(known) == 2
+
+
+@needs_torch
+@pytest.mark.parametrize(("fused", "most"), [(False, 22), (True, 34)])
+def test_a_later_call_of_matmul_calls_few_functions(monkeypatch, fused, most):
+    """Each of them is time of the host; the launch is not counted."""
+    a, b, v, calls = bf16(16, 16), bf16(16, 16), bf16(16), []
+    monkeypatch.setattr(matmul_entry, "_known", {})
+    monkeypatch.setattr(matmul_entry, "_prepared", lambda *_: (lambda *tensors: None, lambda: a))
+    for _ in range(2):
+        calls.clear()
+        sys.setprofile(lambda frame, event, _: calls.append(frame.f_code.co_name) if event == "call" else None)
+        kernels.matmul(a, b, epilogue=bias(v) | gelu() if fused else None)
+        sys.setprofile(None)
+    assert len(calls) <= most, calls

@@ -155,9 +155,8 @@ def _with_locations(sig: inspect.Signature) -> inspect.Signature:
 
 
 def _fold(fn: Any, pysig: inspect.Signature, args: Any, kws: Any) -> tuple[types.Type, ...]:
-    partly = (
-        isinstance(fn, functools.partial) and fn.keywords
-    )  # whose places behind a name that it holds are not places
+    # of one that holds names, the places behind them are not places
+    partly = isinstance(fn, functools.partial) and fn.keywords
     try:
         (plain.own_signature(fn) if partly else pysig).bind(*args, **dict(kws))
     except TypeError as e:

@@ -15,7 +15,7 @@ import numba_cute as cute
 from numba_cute import CuteError
 
 from .. import entry
-from ..carried import MOST, Known, known
+from ..carried import Known, keep, known
 from .hook import Hook, HostNumber, Matrix, Result, Step, Vector
 from .operands import view
 
@@ -141,9 +141,7 @@ class Epilogue:
         if joined is None:
             joined = Epilogue.of(self.form + other.form, ())
             joined.known  # noqa: B018  # so that all made of it have it
-            if len(_joined) >= MOST:
-                _joined.pop(next(iter(_joined)))
-            _joined[self.known, other.known] = joined
+            keep(_joined, (self.known, other.known), joined)
         return joined.on(tensors)
 
     @staticmethod

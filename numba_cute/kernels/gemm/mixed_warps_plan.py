@@ -133,9 +133,7 @@ def arguments_of(cut: Cut, middle: int, x: Any, words: Any, factors: Any, c: Any
     extents, partials, tickets = tuple(map(cute.Int32, (m, n, k))), None, None
     if cut.splits > 1:
         fours = math.prod(cut.tile) // (4 * cut.threads)
-        partials, tickets = memory_of(
-            scratch, math.prod(tiles), cut.threads, fours, cute.Int32(cut.splits), dtype
-        )  # fmt: skip
+        partials, tickets = memory_of(scratch, math.prod(tiles), cut.threads, fours, cute.Int32(cut.splits), dtype)
     return (
         dtype, tX, vectors_of(words, cute.Uint32, row_tiles, VECTORS, k_tiles),
         vectors_of(factors, cute.Uint16, row_tiles, form.vectors[1] // form.tiles, k_tiles // (1 + form.shared)), tC,

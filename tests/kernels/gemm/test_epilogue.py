@@ -31,6 +31,11 @@ def assert_close(c, want):
     assert np.abs(c.astype(np.float64) - want).max() <= 2.0**-7 * np.abs(want).max()
 
 
+def test_an_epilogue_is_known_by_what_it_does_and_not_by_its_tensors():
+    of = [(bias(np.zeros(n)) | scale(x) | relu()).known for n in (1, 2) for x in (0.0, -0.0, 1, 1.0, True)]
+    assert of[:5] == of[5:] and len(set(of)) == 5
+
+
 def gelu_of(x):
     return 0.5 * x * (1 + np.tanh(0.7978845608 * (x + 0.044715 * x**3)))
 
